@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import findling
-from findling.service.warm.place import FOLDER, SOCKET, reach
-from findling.service.warm.starting import WARM_PROCESS
+from findling.service.client.warm_process import WARM_PROCESS
+from findling.service.client.warm_shell import FOLDER, SOCKET, reach
 
 PARTS = ("asyncio", "collections", "concurrent", "email", "http", "importlib", "json", "logging", "unittest", "xml")
 BARE = [sys.executable, "-c", "import click, sqlite3"]

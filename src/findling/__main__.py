@@ -9,7 +9,7 @@ import os
 import sys
 
 from findling.faces.cli.request.command_table import COMMANDS, WARM
-from findling.service.warm.place import ALWAYS, SOCKET, is_script, warm_folder
+from findling.service.client.warm_shell import ALWAYS, SOCKET, ask, is_script, warm_folder
 
 __all__ = ["ask_warm", "main", "stay_warm"]
 
@@ -39,18 +39,16 @@ def ask_warm() -> int | None:
     folder, name = warm_folder(environ), SOCKET if is_asked else ALWAYS
     if not folder or not os.path.lexists(f"{folder}/{name}"):
         return None
-    from findling.service.warm.asking import ask
-
     return ask(folder, name, sys.argv)
 
 
 def stay_warm() -> None:
     """Be the warm process of a home: the first argument; a second one says after how many idle seconds it leaves."""
     from findling.faces.cli.main import run
-    from findling.service.warm import process
+    from findling.service.client import warm_process
 
     home, *idle_s = sys.argv[1:]
-    process.stay_warm(run, home, float(idle_s[0]) if idle_s else process.IDLE_S)
+    warm_process.stay_warm(run, home, float(idle_s[0]) if idle_s else warm_process.IDLE_S)
 
 
 if __name__ == "__main__":

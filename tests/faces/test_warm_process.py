@@ -19,8 +19,8 @@ import pytest
 from findling import __version__
 from findling.faces.cli.main import run
 from findling.service.client.daemon_state import daemon_folder
-from findling.service.warm.place import FOLDER, SOCKET, reach, warm_folder
-from findling.service.warm.starting import WARM_PROCESS
+from findling.service.client.warm_process import WARM_PROCESS
+from findling.service.client.warm_shell import FOLDER, SOCKET, reach, warm_folder
 from findling.service.workspace.workspace import home_folder
 from tests.faces.warm_processes import ALONE, ASK, SHELL, Warm, eventually, in_terminal, listens, warm_of
 from tests.processes import BoundedProcess, run_process
@@ -258,7 +258,8 @@ def test_a_shell_of_another_standing_is_left_alone(warm: Warm, root: Path, limit
 
 STRANGER = """
 import _socket, os, sys
-from findling.service.warm import asking, place
+from findling.service.client import warm_shell as place
+asking = place
 folder, uid = sys.argv[1], 65534
 os.setegid(uid), os.seteuid(uid)
 assert place.reach(folder, place.SOCKET) is None, "a socket of another user"
@@ -456,7 +457,7 @@ def test_a_searched_folder_brings_no_modules(root: Path, warm: Warm, tmp_path: P
 
 
 def test_the_kit_of_a_search_can_be_loaded() -> None:
-    code = "import json, sys; from findling.service.warm.kit import describe_kit, load_kit; "
+    code = "import json, sys; from findling.service.client.warm_fork import describe_kit, load_kit; "
     code += "load_kit(json.load(sys.stdin)); print(json.dumps(describe_kit()))"
     kit = {"modules": ["findling.text.analysis.wordpieces", "no.such.module"], "models": [["x", [], "/no/model", None]]}
     kit |= {"tables": ["findling.text.analysis.wordpieces:bert_vocabulary", "findling.nowhere:table"]}

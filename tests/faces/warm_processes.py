@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.service.warm.place import FOLDER, SOCKET, reach
-from findling.service.warm.starting import WARM_PROCESS
+from findling.service.client.warm_process import WARM_PROCESS
+from findling.service.client.warm_shell import FOLDER, SOCKET, reach
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 ALONE = 99
@@ -21,7 +21,7 @@ ALONE = 99
 ASK = [
     sys.executable,
     "-c",
-    "import os; from findling.__main__ import ask_warm; from findling.service.warm import asking; "
+    "import os; from findling.__main__ import ask_warm; from findling.service.client import warm_shell as asking; "
     f"asking._BEGIN_S = asking._SILENCE_S = {PATIENCE_S}; code = ask_warm(); "
     f"os._exit({ALONE} if code is None else code)",
 ]

@@ -20,7 +20,7 @@ from findling.faces.cli.output.rendering import make_view, render_text
 from findling.faces.mcp.tools.tool_results import describe_search
 from findling.pipelines.lookup.federated import fuse_across
 from findling.pipelines.retrieve.legs import LEGS, LegKind, register_leg
-from findling.service.client.wire import read_answer
+from findling.service.client.daemon import read_answer
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 

@@ -25,8 +25,7 @@ from findling.domain.results import (
     Suggestion,
     TermMatch,
 )
-from findling.service.client.daemon import read_request, request_document
-from findling.service.client.wire import read_answer
+from findling.service.client.daemon import read_answer, read_request, request_document
 from findling.service.settings.portable_settings import read_settings, settings_document
 from findling.service.settings.settings import Settings, load_settings
 

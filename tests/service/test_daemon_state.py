@@ -16,6 +16,7 @@ import pytest
 
 from findling import __version__
 from findling.domain.errors import DaemonError
+from findling.faces.cli.commands.admin.serve import launchd_plist, systemd_unit
 from findling.service.client.daemon import ask_daemon, call_daemon
 from findling.service.client.daemon_state import (
     DaemonState,
@@ -28,7 +29,6 @@ from findling.service.client.daemon_state import (
     socket_path,
     write_state,
 )
-from findling.service.server.unit_files import launchd_plist, systemd_unit
 from findling.stores.lock import WriteLock
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")

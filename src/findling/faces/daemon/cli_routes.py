@@ -19,8 +19,7 @@ from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.base.json_text import encoded, json_response, with_schema
 from findling.faces.http.base.problems import problem_response
 from findling.faces.http.security.guards import is_local
-from findling.service.client.daemon import read_request
-from findling.service.client.wire import from_json
+from findling.service.client.daemon import from_json, read_request
 from findling.service.engine.client import LocalClient, Refreshed
 from findling.service.engine.engine import Engine
 from findling.service.engine.executor import WorkLine

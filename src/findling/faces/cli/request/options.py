@@ -21,6 +21,7 @@ from findling.service.settings.settings import Settings, get_setting, load_setti
 
 if TYPE_CHECKING:
     from findling.service.client.daemon import DaemonClient
+    from findling.service.client.warm_fork import StandIn
     from findling.service.engine.background import Embedding
     from findling.service.engine.client import SearchClient
     from findling.service.engine.engine import Engine
@@ -46,6 +47,7 @@ __all__ = [
     "refine_in_background",
     "resolve",
     "setting_option",
+    "stand_in",
     "tell_embedding",
     "work_in_background",
     "workspace_option",
@@ -187,24 +189,31 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
             hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"
             raise NotFoundError(f"there is no workspace {name}", hint=hint)
     with open_engine(path, settings=settings) as engine:
-        if _WARM in sys.modules:
-            from findling.faces.cli.request.warmth import note_index
-
-            note_index(engine.home)
+        if (fork := stand_in()) is not None:
+            fork.indexes.add(str(engine.home))
         yield engine
-
-
-_WARM = "findling.service.warm.fork"
-"""The module that only the warm process loads."""
 
 
 def note_settings(settings: Settings, *, starts: bool = True) -> None:
     """Keep a process warm behind a command that searches, if its settings and a terminal want one."""
-    wish = settings["serve.auto"]
-    if _WARM in sys.modules or wish == "always" or (wish == "auto" and sys.stdout.isatty()):
-        from findling.faces.cli.request.warmth import keep_warm
 
-        keep_warm(settings, starts=starts)
+    def keep() -> None:
+        from findling.service.client.warm_process import keep_warm
+
+        keep_warm(settings, starts=starts, tell=note)
+
+    wish = settings["serve.auto"]
+    if stand_in() is not None:
+        keep()
+    elif starts and (wish == "always" or (wish == "auto" and sys.stdout.isatty())):
+        click.get_current_context().call_on_close(keep)
+
+
+def stand_in() -> StandIn | None:
+    """This process, if it is a fork of the warm process that stands in for a shell."""
+    shell = sys.modules.get("findling.service.client.warm_shell")
+    fork: StandIn | None = getattr(shell, "stand_in", None)
+    return fork
 
 
 def daemon_client(

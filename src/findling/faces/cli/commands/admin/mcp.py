@@ -18,8 +18,7 @@ import click
 from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.domain.permissions import OWNER, Caller, check_principal
 from findling.faces.cli.output.terminal import note, tell_index_runs, write
-from findling.faces.cli.request.options import as_option, note_settings, opened, resolve, workspace_option
-from findling.faces.cli.request.warmth import leave_process
+from findling.faces.cli.request.options import as_option, note_settings, opened, resolve, stand_in, workspace_option
 
 if TYPE_CHECKING:
     from socket import socket
@@ -162,7 +161,11 @@ def _serve(place: _Place) -> None:
         wire.flush()
 
     # The thread that waits for stdin cannot be woken, and an index run continues where it was next time.
-    leave = partial(leave_process, 0)
+    def leave() -> None:
+        if (fork := stand_in()) is not None:
+            fork.leave(0)
+        os._exit(0)
+
     pass_on(sys.stdin.buffer, put, connect=partial(_connect, place), serve=partial(_serve_here, place), leave=leave)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,12 @@ from findling.faces.cli.request.options import (
     workspace_option,
     yes_option,
 )
-from findling.faces.cli.request.warmth import stop_warm_process
 
 if TYPE_CHECKING:
     from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
-__all__ = ["serve"]
+__all__ = ["launchd_plist", "serve", "systemd_unit"]
 
 _STOPPING_S = 30.0
 """Patience with a daemon that ends."""
@@ -107,8 +106,6 @@ def _note_missing_extra() -> None:
 
 
 def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) -> None:
-    from findling.service.server.unit_files import SAVED_AS, STARTED_BY, launchd_plist, systemd_unit
-
     where = [str(root)] if root is not None else []
     command = [sys.executable, "-P", "-m", "findling", "serve", *where, *options]
     environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("FINDLING_")}
@@ -116,16 +113,17 @@ def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) 
         write(systemd_unit(command, environment, str(root or folder.name)))
     else:
         write(launchd_plist(command, environment, str(Path.home() / "Library" / "Logs" / "findling.log")))
-    note(f"save this as {SAVED_AS[kind]}", STARTED_BY[kind])
+    note(f"save this as {_SAVED_AS[kind]}", _STARTED_BY[kind])
 
 
 def _stop(settings: Settings) -> int:
     from findling.service.client.daemon import call_daemon
     from findling.service.client.daemon_state import has_ended, how_to_kill, process_that_holds, running
+    from findling.service.client.warm_process import stop as stop_warm_process
     from findling.service.workspace.workspace import home_folder
 
     home = home_folder(settings["store.home"])
-    warm = stop_warm_process(settings)
+    warm = stop_warm_process(home)
     if warm is not None:
         note(f"the warm process {warm} has ended")
     state = running(home)
@@ -145,3 +143,76 @@ def _stop(settings: Settings) -> int:
         raise DaemonError(f"process {state.pid} is still at work", hint=how_to_kill(state.pid))
     note(f"the daemon of process {state.pid} has ended")
     return 0
+
+
+# Files that start the daemon when its user logs in: a unit for systemd, a property list for launchd.
+
+_LABEL = "findling.serve"
+
+_SAVED_AS = {"systemd": "~/.config/systemd/user/findling.service", "launchd": f"~/Library/LaunchAgents/{_LABEL}.plist"}
+"""Paths where the system looks for them."""
+
+_STARTED_BY = {
+    "systemd": "systemctl --user enable --now findling",
+    "launchd": f"launchctl bootstrap gui/$UID {_SAVED_AS['launchd']}",
+}
+"""Commands that start the daemon from them."""
+
+_STOP_S = 20
+"""Longest time to end: open requests are answered first."""
+
+
+def systemd_unit(command: Sequence[str], environment: Mapping[str, str], about: str) -> str:
+    """A unit of the user's own systemd. It needs loopback alone, so it waits for no network."""
+    lines = [
+        "[Unit]",
+        f"Description=findling: search over {about.replace('%', '%%')}",
+        "",
+        "[Service]",
+        "Type=exec",
+        f"ExecStart={' '.join(map(_quoted_argument, command))}",
+        *(f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()),
+        "Restart=on-failure",
+        "RestartSec=5",
+        "# It is no use to try again when the port is taken or another daemon runs.",
+        "RestartPreventExitStatus=2",
+        f"TimeoutStopSec={_STOP_S}",
+        "KillMode=mixed",
+        "NoNewPrivileges=yes",
+        "UMask=0077",
+        "",
+        "[Install]",
+        "WantedBy=default.target",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def launchd_plist(command: Sequence[str], environment: Mapping[str, str], log: str) -> str:
+    """An agent of the user's own launchd; the daemon logs to the file `log`."""
+    agent: dict[str, object] = {
+        "Label": _LABEL,
+        "ProgramArguments": list(command),
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ExitTimeOut": _STOP_S,
+        "StandardErrorPath": log,
+        "Umask": 0o077,
+    }
+    if environment:
+        agent["EnvironmentVariables"] = dict(environment)
+    import plistlib
+
+    return plistlib.dumps(agent, sort_keys=False).decode()
+
+
+def _quoted(text: str) -> str:
+    """One word of a unit, with any characters."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def _quoted_argument(text: str) -> str:
+    # Only in commands does systemd replace variables.
+    quoted = _quoted(text.replace("$", "$$"))
+    is_plain = quoted == f'"{text}"' and text and all(each.isalnum() or each in "/._-+:=@," for each in text)
+    return text if is_plain else quoted

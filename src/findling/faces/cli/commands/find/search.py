@@ -131,10 +131,10 @@ def _asked_otherwise(options: SearchOptions, format_: str, name: str | None, *, 
         if is_given:
             raise UsageError(f"{flag} and {other} do not go together", hint=f"leave out {other}")
     if name is not None:
-        from findling.faces.cli.commands.find.explain import explain_hit
+        from findling.faces.cli.commands.find.other_questions import explain_hit
 
         return explain_hit(replace(options, explain=True), name, as_json=format_ == "json")
-    from findling.faces.cli.commands.find.across import search_workspaces
+    from findling.faces.cli.commands.find.other_questions import search_workspaces
 
     return search_workspaces(options, shared=shared, as_json=format_ == "json")
 

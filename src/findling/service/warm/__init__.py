@@ -1,1 +1,0 @@
-"""The warm process: a shell's searches begin in a fork of it, with everything loaded."""

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from findling.domain.values import compile_records
-from findling.service.client import warm_shell
 from findling.service.client.warm_shell import ALONE, BEAT, DONE, GO, HEAD, READY, TOUCHED, installation, peer_of
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "describe_kit",
     "load_kit",
     "program_stamp",
+    "stand_in",
     "standing_of",
 ]
 
@@ -96,8 +96,13 @@ class StandIn:
         os._exit(code & 255)
 
 
+stand_in: StandIn | None = None
+"""This process, if it is a fork that stands in for a shell."""
+
+
 def carry_out(fork: Fork, line: socket.socket) -> int:
     """Do the command that comes over a line."""
+    global stand_in
     line.settimeout(_REQUEST_S)
     asked = _receive(line)
     if asked is None:
@@ -112,7 +117,7 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
     said, streams, _, _ = socket.recv_fds(line, 1, 4)
     if said != GO or len(streams) != 4:
         return 0
-    stand_in = warm_shell.stand_in = StandIn(fork, line)
+    stand_in = StandIn(fork, line)
     _take_place(asked, streams, stand_in)
     threading.Thread(target=_attend, args=(line, stand_in), daemon=True).start()
     try:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from findling.domain.errors import FindlingError
-from findling.service.client import warm_shell
+from findling.service.client import warm_fork
 from findling.service.client.daemon_state import daemon_folder, make_folder
 from findling.service.client.warm_fork import (
     Fork,
@@ -220,7 +220,7 @@ def keep_warm(settings: Settings, *, starts: bool, tell: Callable[[str, str], No
     wish = settings["serve.auto"]
     is_wanted = wish == "always" or (wish == "auto" and not is_script(os.environ))
     home, asked = home_folder(settings["store.home"]), warm_folder(os.environ)
-    if (fork := warm_shell.stand_in) is not None:
+    if (fork := warm_fork.stand_in) is not None:
         if wish == "never" or (starts and not is_wanted) or str(home) != fork.home:
             fork.decline(leave=wish == "never")
         return

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Mapping
 
-    from findling.service.client.warm_fork import StandIn
-
 __all__ = [
     "ALONE",
     "ALWAYS",
@@ -43,12 +41,8 @@ __all__ = [
     "is_script",
     "peer_of",
     "reach",
-    "stand_in",
     "warm_folder",
 ]
-
-stand_in: StandIn | None = None
-"""This process, if it is a fork that stands in for a shell."""
 
 FOLDER = ".daemon"
 """The folder in a home that holds the socket; no workspace can be called so."""

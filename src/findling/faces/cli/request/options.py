@@ -211,8 +211,8 @@ def note_settings(settings: Settings, *, starts: bool = True) -> None:
 
 def stand_in() -> StandIn | None:
     """This process, if it is a fork of the warm process that stands in for a shell."""
-    shell = sys.modules.get("findling.service.client.warm_shell")
-    fork: StandIn | None = getattr(shell, "stand_in", None)
+    loaded = sys.modules.get("findling.service.client.warm_fork")
+    fork: StandIn | None = getattr(loaded, "stand_in", None)
     return fork
 
 

@@ -15,6 +15,7 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.results import Explanation, LegVerdict, SearchAnswer
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import dump, write_json
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import make_view, receipt_lines, render_text

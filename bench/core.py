@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from findling.core.native import core_problem, native
+from findling.core import core_problem, native
 from findling.models.local import instant
 from findling.stores.vectors import vector_scan
 from findling.text import snippets

@@ -43,7 +43,7 @@ def test_a_wheel_without_a_compiler_is_pure_python(sources: Path) -> None:
     wheel = build(sources, "wheel", CC="/bin/false")
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "findling/core/native.py" in names
+    assert "findling/core/__init__.py" in names
     assert not [name for name in names if name.endswith((".so", ".pyd", ".c"))]
 
 
@@ -54,7 +54,7 @@ def test_a_wheel_holds_the_core(sources: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         assert [name for name in packed.namelist() if "_native" in name] == ["findling/core/_native.abi3.so"]
         packed.extractall(tmp_path / "installed")
-    code = "from findling.core.native import native; print(native.index_form('getUserName', {}), native.KERNELS)"
+    code = "from findling.core import native; print(native.index_form('getUserName', {}), native.KERNELS)"
     environment = {"PYTHONPATH": str(tmp_path / "installed")}
     said = run_process([sys.executable, "-c", code], env=environment, cwd=tmp_path, check=True).stdout
     assert said.startswith("getusername get user name ('plain C'")

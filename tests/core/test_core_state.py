@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from findling.core.native import native
+from findling.core import native
 from tests.processes import run_process
 
 CODE = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
@@ -66,11 +66,10 @@ def test_any_other_value_is_an_error(tree: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("query", ["fox", "user name", "C++", "where does the fox sleep on a carpet", "数据库", "kg"])
 def test_answers_are_the_same_without_it(tree: Path, tmp_path: Path, query: str) -> None:
     answers = []
-    for core in ("on", "off"):
-        run_findling(tmp_path / core, core, "index", str(tree))
-        answers.append(json.loads(run_findling(tmp_path / core, core, query, str(tree), "--json")[0]))
-    # Neither can be told from the other's index.
-    answers.append(json.loads(run_findling(tmp_path / "off", "on", query, str(tree), "--json")[0]))
+    for indexing, searching in (("on", "on"), ("off", "off"), ("off", "on")):
+        home = tmp_path / f"{indexing} {searching}"
+        run_findling(home, indexing, "index", str(tree))
+        answers.append(json.loads(run_findling(home, searching, query, str(tree), "--json")[0]))
     first, *others = map(_timeless, answers)
     assert first["hits"]
     assert others == [first, first]
@@ -85,9 +84,8 @@ def test_a_core_built_from_other_sources_is_not_used(tmp_path: Path) -> None:
     folder = tmp_path / "findling" / "core"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
-    for name in ("__init__.py", "native.py"):
-        shutil.copy(package / name, folder / name)
-    code = "from findling.core.native import native, core_problem; print(native is None, core_problem)"
+    shutil.copy(package / "__init__.py", folder)
+    code = "from findling.core import native, core_problem; print(native is None, core_problem)"
     environment = {"PYTHONPATH": str(tmp_path)}
     said = run_process([sys.executable, "-c", code], env=environment, check=True).stdout
     assert "True it was not built" in said

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from findling.core.native import NativeCore, native
+from findling.core import NativeCore, native
 from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
 from findling.text.snippets import Match, Telling

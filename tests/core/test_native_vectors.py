@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.core.native import NativeCore, native
+from findling.core import NativeCore, native
 from findling.models.local import instant
 from findling.models.local.instant import InstantEmbedder, instant_codes
 from findling.stores.vectors import vector_scan

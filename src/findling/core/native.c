@@ -519,7 +519,7 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_native", "The compiled core; `findling.core.native` loads it.", -1, methods,
+    PyModuleDef_HEAD_INIT, "_native", "The compiled core; `findling.core` loads it.", -1, methods,
     NULL, NULL, NULL, NULL,
 };
 

@@ -1,13 +1,13 @@
 /* The compiled core of findling: each function does what a Python function of the same name does, only faster.
  *
- * Python stays the reference. `tests/text/test_core.py` holds both to the same output. Limited API only, so one file
+ * Python stays the reference. `tests/core` holds both to the same output. Limited API only, so one file
  * serves every Python from 3.11 on; no memory outlives a call but that of a vocabulary, which its capsule owns.
  */
 
 #ifndef FINDLING_NATIVE_H
 #define FINDLING_NATIVE_H
 
-#define FINDLING_CORE_VERSION "1" /* as in native.py; raised when a function changes its arguments or its answer */
+#define FINDLING_CORE_VERSION "1" /* as in __init__.py; raised when a function changes its arguments or its answer */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000

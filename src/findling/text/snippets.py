@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from findling.core.native import native
+from findling.core import native
 from findling.domain.resources import Chunk
 from findling.domain.results import Line
 from findling.text.analysis.lines import LineIndex

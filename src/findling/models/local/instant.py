@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from findling.core.native import native
+from findling.core import native
 from findling.text.analysis.wordpieces import native_vocabulary, piece_counts, word_tokens
 
 if TYPE_CHECKING:

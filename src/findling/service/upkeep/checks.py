@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from findling.core.native import core_problem
+from findling.core import core_problem
 from findling.domain.errors import CorruptError, FormatError, ManifestError
 from findling.domain.ports import SkippedPath
 from findling.domain.reports import Check, Status

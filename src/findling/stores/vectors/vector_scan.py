@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from findling.core.native import native
+from findling.core import native
 from findling.domain.errors import CorruptError
 from findling.stores.vectors.vector_files import Columns
 

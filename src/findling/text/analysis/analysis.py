@@ -21,7 +21,7 @@ from collections.abc import Collection
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from findling.core.native import native
+from findling.core import native
 from findling.domain.resources import Chunk, ChunkTerms
 from findling.text.analysis.scripts import (
     LONGEST_WORD,

@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from string import punctuation
 
-from findling.core.native import native
+from findling.core import native
 from findling.text.analysis.lines import SENTENCE_WORDS
 
 __all__ = [

@@ -27,7 +27,7 @@ def run_findling(home: Path, core: str, *arguments: str, check: bool = True) -> 
         "PATH": os.environ.get("PATH", ""),
         "FINDLING_HOME": str(home),
         "FINDLING_CONFIG": str(home / "none.toml"),
-        "FINDLING_SEMANTIC_REFINE": "never",
+        "FINDLING_SEMANTIC_MODEL": "none",  # a search may have the model read on its way
         "FINDLING_CORE": core,
     }
     run = run_process([sys.executable, "-c", CODE, *arguments], env=environment, check=check)

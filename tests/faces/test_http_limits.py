@@ -219,6 +219,19 @@ def test_one_caller_never_has_every_thread() -> None:
     _with_shares(ask, threads=3, waiting=6)
 
 
+def test_one_caller_never_has_every_search_process() -> None:
+    async def ask(line: WorkLine, shares: Shares, release: threading.Event) -> None:
+        shares = Shares(line, 2)
+        greedy = [asyncio.create_task(shares.run(ANN, release.wait, receive=_never)) for _ in range(3)]
+        await _until(lambda: line.running == 1)
+        assert await shares.run(BOB, lambda: "bob", receive=_never) == "bob"
+        assert (line.running, line.waiting) == (1, 0)
+        release.set()
+        assert await asyncio.gather(*greedy) == [True] * 3
+
+    _with_shares(ask, threads=4, waiting=6)
+
+
 def test_work_that_nobody_waits_for_keeps_the_place_of_its_caller() -> None:
     async def ask(line: WorkLine, shares: Shares, release: threading.Event) -> None:
         begun: list[int] = []

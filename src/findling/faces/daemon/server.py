@@ -51,7 +51,7 @@ def assemble(
     mcp_lines: socket.socket | None = None,
 ) -> ASGIApp:
     """The HTTP interface, the web page, MCP, and the routes that only the command line uses."""
-    shares = Shares(line)
+    shares = Shares(line, host.processes)
     mcp = mcp_app(host, shares.run, lines=mcp_lines)
     local = local_routes(host, line, stop=stop, about=about)
     app = create_app(

@@ -81,7 +81,7 @@ def create_app(
         lifespan=_lifespan(runs, lifespan),
         middleware=[_GZIP],
     )
-    app.state.served = Served(host, line, identify, runs, shares or Shares(line))
+    app.state.served = Served(host, line, identify, runs, shares or Shares(line, host.processes))
     for router in _ROUTERS:
         app.include_router(router)
     description = openapi_document(app)

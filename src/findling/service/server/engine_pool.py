@@ -183,6 +183,7 @@ class Host:
     ) -> None:
         """With `processes`, so many answer questions; without any, this one does."""
         self.settings = settings
+        self.processes = processes
         self._pool = SearchPool(processes) if processes else None
         self.home = home_folder(settings["store.home"])
         self.statistics = ServerStatistics()

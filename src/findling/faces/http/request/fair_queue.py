@@ -20,15 +20,15 @@ _Result = TypeVar("_Result")
 
 
 class Shares:
-    """A line in which no caller but the owner has every thread. It is for one event loop.
+    """A line in which no caller but the owner has every thread, or every search process. It is for one event loop.
 
-    Of one caller one thread less is at work than there are. What comes behind waits outside of the line, and half as
-    much as may wait in the line.
+    Of one caller one thread less is at work than there are `processes`, or without any, threads. What comes behind
+    waits outside of the line, and half as much as may wait in the line.
     """
 
-    def __init__(self, line: WorkLine) -> None:
+    def __init__(self, line: WorkLine, processes: int = 0) -> None:
         self._line = line
-        self._at_once = max(1, line.threads - 1)
+        self._at_once = max(1, (processes or line.threads) - 1)
         self._most = self._at_once + line.most_waiting // 2
         self._queues: dict[str, _Queue] = {}
         self._left_behind: set[asyncio.Task[Any]] = set()

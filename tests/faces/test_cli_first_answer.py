@@ -72,7 +72,7 @@ def test_quick_leaves_the_rest_to_a_process_in_the_background(
     deadline = time.monotonic() + PATIENCE_S
     while not notes.read_text() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert notes.read_text().splitlines() == [f"-m findling index {forest} --yes"]
+    assert notes.read_text().splitlines() == [f"-P -m findling index {forest} --yes"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no pseudo terminal")

@@ -27,9 +27,13 @@ def main() -> int:
 def ask_warm() -> int | None:
     """The exit code of a command that the warm process has carried out; `None` when this process has to do it."""
     args, environ = sys.argv[1:], os.environ
-    # A word that could be another command leaves it to the command line, which knows.
-    command = next((word for word in args[:3] if word in COMMANDS), "search")
-    if not args or command not in WARM or "--no-daemon" in args or "_FINDLING_COMPLETE" in environ:
+    if not args or "--no-daemon" in args or "_FINDLING_COMPLETE" in environ:
+        return None
+    # As `route` of the command line finds it; where it is wrong, the fork asks `route` itself.
+    place = 2 if args[0] == "--workspace" else int(args[0].startswith("--workspace="))
+    word = args[place] if place < len(args) else ""
+    command = word if word in COMMANDS else "search"
+    if command not in WARM:
         return None
     wish = environ.get("FINDLING_SERVE_AUTO", "")
     if wish == "never":

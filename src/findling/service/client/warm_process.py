@@ -196,9 +196,9 @@ def _listening(folder: str) -> Iterator[socket.socket]:
             listener.bind(path)
         finally:
             os.umask(mask)
-        listener.listen(_MOST_AT_ONCE)
-        signal.signal(signal.SIGTERM, _leave)
         try:
+            signal.signal(signal.SIGTERM, _leave)  # from now on the socket is removed
+            listener.listen(_MOST_AT_ONCE)
             yield listener
         finally:
             with suppress(OSError):

@@ -238,9 +238,10 @@ def test_a_cancelled_caller_is_free_at_once_and_the_thread_stays_counted(blocked
 
 def test_what_is_overdue_goes_on_and_keeps_its_place(blocked: _Blocked) -> None:
     async def case(line: WorkLine) -> None:
-        with pytest.raises(OverdueError, match=r"within 0\.05 s"):
-            await line.run(blocked, timeout_s=0.05)
-        assert line.running == 1
+        # On a busy machine it may be given up before it has begun.
+        while not line.running:
+            with pytest.raises(OverdueError, match=r"within 0\.05 s"):
+                await line.run(blocked, timeout_s=0.05)
         with pytest.raises(BusyError):
             await line.run(lambda: "no thread, no line")
         blocked.may_end.set()

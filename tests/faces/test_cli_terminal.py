@@ -58,12 +58,12 @@ def test_sizes_in_words(size: int, text: str) -> None:
 
 def test_no_bar_without_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plain, dumb = io.StringIO(), Terminal()
-    with progress_bar(plain) as bar:
+    with progress_bar(stream=plain) as bar:
         bar(IndexProgress("scan", path="/notes", reason="it has no index yet"))
         bar(IndexProgress("index", done=1, total=2))
     assert capsys.readouterr().err == "findling: indexing /notes: it has no index yet\n"
     monkeypatch.setenv("TERM", "dumb")
-    with progress_bar(dumb) as bar:
+    with progress_bar(stream=dumb) as bar:
         bar(IndexProgress("index", done=1, total=2))
     assert plain.getvalue() == dumb.getvalue() == capsys.readouterr().err == ""
 
@@ -72,7 +72,7 @@ def test_the_bar_is_drawn_seldom_and_wiped_out(monkeypatch: pytest.MonkeyPatch) 
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     stream = Terminal()
-    with progress_bar(stream) as bar:
+    with progress_bar(stream=stream) as bar:
         for step in range(1000):
             clock[0] += 0.001
             bar(IndexProgress("index", step, 1000, path="long/" * step))
@@ -85,7 +85,7 @@ def test_the_bar_is_drawn_seldom_and_wiped_out(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_quick_run_draws_nothing() -> None:
     stream = Terminal()
-    with progress_bar(stream) as bar:
+    with progress_bar(stream=stream) as bar:
         bar(IndexProgress("index", 1, 1))
     assert stream.getvalue() == ""
 

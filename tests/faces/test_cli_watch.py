@@ -229,7 +229,7 @@ def test_the_model_reads_on_after_each_run_and_leaves_no_zombies(
         eventually(lambda wanted=number: len(notes.read_text().splitlines()) >= wanted)  # type: ignore[misc]
         (project / "docs" / "new.md").write_text(f"Number {number}.\n")
     eventually(lambda: len(notes.read_text().splitlines()) >= 5)
-    started = [line.split()[2:5] for line in notes.read_text().splitlines()]
+    started = [line.split()[3:6] for line in notes.read_text().splitlines()]
     assert started == [["refine", str(project), "--gently"]] * len(started)
     assert len(zombies_of(watcher.process.pid)) <= 1, "each run lets go of what the one before has started"
     assert watcher.end() == 0

@@ -71,7 +71,8 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def legs_of(engine: Engine, principals: tuple[str, ...] | None = None) -> Retrievers:
-    engine._notes("", None)  # legs absorb what was written when they are next asked
+    engine._notes("", None)  # the keyword leg absorbs what was written when it is next asked
+    engine.opened.vectors.level_all()
     return engine.opened.reader(principals).retrievers
 
 

@@ -30,14 +30,15 @@ HOME_NAME = "workspaces"
 """The usual name of the folder of all workspaces."""
 
 
-def make_private(folder: Path) -> None:
+def make_private(folder: Path, *, create: bool = True) -> None:
     """Make a folder and its missing parents with mode 0700; fine when it is there. Raises OSError.
 
     `Path.mkdir` gives its mode to the last folder alone, and a parent reveals the names in it.
     """
-    for missing in reversed([one for one in folder.parents if not one.exists()]):
-        missing.mkdir(mode=0o700, exist_ok=True)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    if create:
+        for missing in reversed([one for one in folder.parents if not one.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
     if folder.parent.name == HOME_NAME:
         # Up to 0.6 the usual home of the workspaces could be listed by everybody.
         with suppress(OSError):

@@ -195,7 +195,7 @@ def changed_settings(settings: Settings) -> dict[str, Any]:
     return {
         name: value
         for name, value in settings.items()
-        if value != defaults[name] and name not in OWN_SETTINGS and not name.startswith("output.")
+        if value != defaults[name] and name not in OWN_SETTINGS and not name.startswith(("output.", "serve."))
     }
 
 

@@ -169,11 +169,11 @@ class WriterQueue:
         from findling.stores.filesystem import make_private
 
         while True:
-            # Writes under the old name would be lost.
+            # Writes under the old name would be lost; so the folder is not created again either.
             if must_exist and not self.folder.exists():
                 raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
             try:
-                make_private(self.folder)
+                make_private(self.folder, create=not must_exist)
                 return lock.acquire(patience_s)
             except PathNotFoundError:
                 continue  # another process has just deleted the folder

@@ -29,11 +29,16 @@ _FIRST_ESTIMATE_S = 1.0
 
 
 @contextmanager
-def progress_bar(stream: TextIO | None = None) -> Iterator[Progress]:
-    """A receiver of the events of an index run: it reports the start, and draws on a terminal."""
+def progress_bar(also: Progress | None = None, *, stream: TextIO | None = None) -> Iterator[Progress]:
+    """A receiver of the events of an index run: it reports the start, and draws on a terminal.
+
+    `also` gets every event, too.
+    """
     with _bar(format_progress, stream) as draw:
 
         def tell(event: IndexProgress) -> None:
+            if also is not None:
+                also(event)
             if event.reason:
                 note(f"indexing {show_controls(event.path)}: {event.reason}")
             if draw is not None:

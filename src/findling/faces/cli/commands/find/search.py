@@ -169,16 +169,19 @@ def _index_first(
     ask_before_indexing(engine.subject, yes)
     if requests[0].quick:
         return False
+    events: list[IndexProgress] = []
     if printer.is_for_person and len(requests) == 1 and requests[0].principals is None:
-        first = client.search(replace(requests[0], quick=True), refresh=True)
+        with progress_bar(events.append) as bar:
+            first = client.search(replace(requests[0], quick=True), refresh=True, on_progress=bar)
         if "indexed" in first.plan:
             printer.show_first(first, client)
-    with progress_bar() as bar:
-        report = engine.index(on_progress=bar)
-    if sys.stderr.isatty():
-        left_out = sum(report.skipped.values())
+    if not engine.is_indexed():  # a small folder is indexed as a whole by then
+        with progress_bar(events.append) as bar:
+            engine.index(on_progress=bar)
+    if sys.stderr.isatty() and events:
+        left_out, last = len(engine.skipped()), events[-1]
         more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
-        note(f"indexed {counted(report.added, 'file')} in {report.seconds:.1f} s{more}")
+        note(f"indexed {counted(last.done - last.failed, 'file')} in {last.seconds:.1f} s{more}")
     return True
 
 

@@ -17,7 +17,7 @@ from findling.sources.files import still_folders
 from findling.sources.files.still_folders import watch_folders
 from findling.sources.files.watching import file_system
 from tests.counts import tries
-from tests.processes import run_process
+from tests.processes import PATIENCE_S, run_process
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports changes in time")
 
@@ -47,7 +47,8 @@ def engine(root: Path, tmp_path: Path) -> Iterator[findling.Engine]:
 
 def settle(engine: findling.Engine) -> None:
     """Search until the tree is watched: a first look, and a second one that begins to watch."""
-    for _ in range(4):
+    deadline = time.monotonic() + PATIENCE_S
+    while not engine.is_still() and time.monotonic() < deadline:
         engine.search("quagga")
     assert engine.is_still()
 

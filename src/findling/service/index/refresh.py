@@ -226,7 +226,8 @@ class DiskIndex:
             return f"{missing}: {error.message}"
         except (FormatError, ManifestError) as error:
             return f"{missing}: {error.message}; {error.hint}"
-        if question is not None and not writer and (left := len(self._survey().changed)):
+        # Not after a whole run: files that have just been written count as changed until they have settled.
+        if self._files.is_left_open and not writer and (left := len(self._survey().changed)):
             return f"{left:,} changed files are not indexed yet"
         return f"{writer}; {missing}" if writer else ""
 

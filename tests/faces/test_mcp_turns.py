@@ -83,7 +83,9 @@ def test_index_and_remember_and_search_take_turns(tmp_path: Path) -> None:
         results = asyncio.run(ask(server))
     assert not any(result.is_error for result in results)
     assert [results[at].structured_content["total"] for at in (1, 3)] == [42, 42]
-    assert [results[at].structured_content["degraded"] for at in (1, 3)] == [[], []]
+    # A search that meets no writer takes no turn, so another call may begin to write beside it.
+    late = "files are being indexed; the latest changes are not searchable yet; ask again"
+    assert {note for at in (1, 3) for note in results[at].structured_content["degraded"]} <= {late}
     assert not queue.is_busy
 
 

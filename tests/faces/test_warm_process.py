@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -189,8 +191,19 @@ def waiting(warm: Warm, root: Path) -> Iterator[BoundedProcess]:
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with BoundedProcess([*SHELL, "-Q", "-"], env=warm.environ, cwd=root, **streams) as process:
         assert eventually(lambda: forks_in(warm, root))
+        # A fork that has not read yet would leave the question to the shell.
+        pipe = process.stdin
+        assert pipe is not None
+        pipe.write("session\n")
+        pipe.flush()
+        assert eventually(lambda: not unread_bytes(pipe.fileno()))
         yield process
         process.kill()
+
+
+def unread_bytes(pipe: int) -> int:
+    """The number of bytes in a pipe that nobody has read yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def forks_in(warm: Warm, root: Path) -> list[int]:

@@ -168,6 +168,8 @@ def test_what_is_no_letter_is_marked_as_it_is_written(text: str, term: str, mark
         ("🚀", "🚀", "🚀"),
         ("🚀🚀", "🚀 🚀", "🚀 🚀"),
         ("!!!", "", ""),
+        ("＋＋", "", ""),
+        ("Ｃ＋＋", "c++", "c++"),
     ],
 )
 def test_the_terms_of_a_word_that_is_asked_for(word: str, row: str, prefix: str) -> None:

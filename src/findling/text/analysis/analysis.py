@@ -252,7 +252,9 @@ _ascii_separators = "".join(chr(code) if chr(code).isalnum() or chr(code) in "+#
 
 def _words(text: str) -> list[str]:
     runs = _runs(text)
-    return [word for run in runs for word in words_of_run(run)] if "+" in text or "#" in text else runs
+    # Not only where the text has such a sign: NFKC makes one of its wide form.
+    has_sign = not text.isascii() or "+" in text or "#" in text
+    return [word for run in runs for word in words_of_run(run)] if has_sign else runs
 
 
 def _runs(text: str) -> list[str]:

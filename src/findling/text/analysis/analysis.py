@@ -205,7 +205,7 @@ def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
     spaced, lowered = text.translate(_ascii_separators), text.lower()
     run_end, run_start, find = spaced.find, spaced.rfind, lowered.find
     found: dict[int, WordSpan] = {}
-    for term in wanted:
+    for term in filter(None, wanted):
         alone = f"{term} "
         at = find(term)
         while at >= 0:

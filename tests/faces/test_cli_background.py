@@ -72,7 +72,6 @@ def test_every_command_that_has_written_gives_space_back(
     project: Path, findling: Findling, store: Path, tmp_path: Path, started: Callable[[int], list[str]]
 ) -> None:
     synced(project)
-    (project / "docs" / "guide.md").write_text("# Guide\n\nanother login\n")
     commands = [
         ("search", "login"),
         ("index",),
@@ -84,6 +83,7 @@ def test_every_command_that_has_written_gives_space_back(
         ("forget", "docs/index.md", "--force"),
     ]
     for count, command in enumerate(commands, 1):
+        (project / "docs" / "guide.md").write_text(f"# Guide\n\nlogin {count}\n")  # else a run writes nothing
         (store.parent / "write.lock").write_text("0")
         code, _, err = findling(*command)
         assert code == 0, err

@@ -187,6 +187,9 @@ class Backend(Protocol):
     def has_keyword_leg(self, unit: str) -> bool:
         """Whether there is a keyword leg, of whatever store or version."""
 
+    def keyword_seq(self, store_id: str, unit: str) -> int:
+        """The change that the keyword leg has reached, at less cost than opening it; 0 without one of this store."""
+
     def limited_legs(self, store_id: str, unit: str) -> LimitedLegs:
         """The keyword legs of callers with limited rights."""
 

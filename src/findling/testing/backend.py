@@ -130,6 +130,8 @@ class PlaceSuite(_Places):
                 assert backend.has_keyword_leg("chunk")
             with closing(backend.keyword_leg(store_id, "chunk")) as leg:
                 assert (leg.seq(), leg.cids()) == (1, store.chunk_ids())
+                assert backend.keyword_seq(store_id, "chunk") == 1
+                assert backend.keyword_seq("another", "chunk") == backend.keyword_seq(store_id, "page") == 0
                 assert leg.search(Term("hello"), Filters(), 5).total == 1
             with closing(backend.keyword_leg("another", "chunk")) as leg:
                 assert (leg.seq(), leg.size()) == (0, 0)

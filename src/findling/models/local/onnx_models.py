@@ -9,15 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from findling.domain.errors import ModelError
 from findling.domain.values import read_json
 from findling.models.local.onnx_session import LocalModel, TextEncoder, TokenRow
 from findling.models.locating import ModelFiles, file_sha256
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from findling.domain.ports import Vectors
 
 __all__ = ["OnnxEmbedder", "OnnxReranker", "usual_cosines"]
@@ -57,6 +57,8 @@ def _pairs(query: str, texts: Sequence[str], encoder: TextEncoder, max_tokens: i
 
 def _probability(logits: NDArray[np.float32]) -> float:
     """The last logit as a probability; of two, that of the second against the first."""
+    import numpy as np  # which the name of a model does not need
+
     value = logits[-1] - (logits[0] if len(logits) == 2 else 0)
     return float(np.nan_to_num(1 / (1 + np.exp(-np.clip(value, -60, 60))), nan=0.0))
 
@@ -150,6 +152,8 @@ class OnnxEmbedder:
 
         Raises ModelError when the model fails or gives vectors of another length than its card says.
         """
+        import numpy as np
+
         card = self._card
         prefix = {"passage": card.passage_prefix, "query": card.query_prefix}[kind]
         vectors = np.zeros((len(texts), card.dimensions), dtype=np.float32)
@@ -188,6 +192,8 @@ def _windows_of(text: str, encoder: TextEncoder, max_tokens: int, windows: int) 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """The vector at length 1; one that is not made of finite numbers, or of zeros only, becomes zeros."""
+    import numpy as np
+
     # Not `norm`, which hands a single vector to BLAS: its sums depend on the number of threads.
     length = np.sqrt(np.square(vector).sum())
     return vector / length if np.isfinite(length) and length > 0 else np.zeros_like(vector)

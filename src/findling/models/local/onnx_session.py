@@ -9,11 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
-
-import numpy as np
-from numpy.typing import NDArray
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import MissingExtraError, ModelError
@@ -21,6 +18,10 @@ from findling.domain.strangers import silence_telemetry
 from findling.models.local.int8_graph import to_int8_arithmetic
 from findling.models.locating import ModelFiles, verified_sha256
 from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["LocalModel", "OnnxSession", "TextEncoder", "TokenRow", "keep_open", "load_encoder", "opened_recipes"]
 
@@ -130,6 +131,8 @@ class OnnxSession:
 
         Raises ModelError when the model fails, or takes an unknown input.
         """
+        import numpy as np  # which the name of a model does not need
+
         ids = np.array([row.ids], dtype=np.int64)
         types = np.zeros_like(ids)
         if row.second:

@@ -1,11 +1,13 @@
-"""Freshness: a quick check whether anything can have changed since the last survey."""
+"""Freshness: a quick check whether anything can have changed since the last survey, and the report that nothing has."""
 
 from __future__ import annotations
 
 import os
+import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.sources.documents.table import VERSIONS
@@ -13,7 +15,22 @@ from findling.sources.files.file_text import changed_ns, changed_ns_at, inode_of
 from findling.sources.files.rule_patterns import Rules
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
 
-__all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "Stamp", "has_same_rules", "is_fresh", "remember"]
+if TYPE_CHECKING:
+    from findling.domain.reports import IndexReport, Progress
+
+__all__ = [
+    "NEVER",
+    "TRIED_AGAIN",
+    "UNSURE_NS",
+    "IndexOptions",
+    "Stamp",
+    "count_failed",
+    "count_reasons",
+    "has_same_rules",
+    "is_fresh",
+    "remember",
+    "settle",
+]
 
 Stamp = tuple[str, int, int, int]
 """Path, size, time of change and inode of a file, as a store keeps them."""
@@ -23,6 +40,9 @@ UNSURE_NS = 50_000_000
 
 NEVER = -1
 """A time that no file has: everything with it is looked at again."""
+
+TRIED_AGAIN = frozenset({"killed", "missing-library"})
+"""Reasons that may be gone although the file is the same: every run reads such files again."""
 
 _DOCUMENTS = 4
 """Raised when file types or chunking change; every file is read again. Formats have versions of their own."""
@@ -98,3 +118,23 @@ def remember(store: TruthStore, folders: Mapping[str, int], skipped: list[Skippe
     store.set_folders({**folders, **{path: changed for path, changed in refused.items() if changed}})
     for key, value in options.circumstances.items():
         store.set_meta(key, value)
+
+
+def settle(store: TruthStore, unchanged: int, skipped: list[SkippedPath], on_progress: Progress | None) -> IndexReport:
+    """Note that there is nothing to do. The legs are in step, and the caller holds the write lock."""
+    from findling.domain.reports import IndexProgress, IndexReport  # no search needs them
+
+    store.set_meta("indexed_at", repr(time.time()))
+    if on_progress is not None:
+        on_progress(IndexProgress("done"))
+    return IndexReport(unchanged=unchanged, failed=count_failed(skipped), skipped=count_reasons(skipped))
+
+
+def count_failed(skipped: list[SkippedPath]) -> int:
+    """The files that were opened and could not be indexed."""
+    return sum(1 for entry in skipped if entry.changed_ns and entry.reason != "quota")
+
+
+def count_reasons(skipped: list[SkippedPath]) -> dict[str, int]:
+    """The number of paths that each reason has kept out."""
+    return dict(Counter(entry.reason for entry in skipped))

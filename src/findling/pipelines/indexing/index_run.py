@@ -17,10 +17,10 @@ from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.reports import IndexProgress, IndexReport, Progress
 from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.indexing.fanout import Legs
-from findling.pipelines.indexing.freshness import IndexOptions, remember
+from findling.pipelines.indexing.freshness import IndexOptions, count_failed, count_reasons, remember
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, file_rid, prepare
 from findling.pipelines.indexing.reading_order import Patience, needs_process, touched_first
-from findling.pipelines.indexing.survey import UNKNOWN, Survey, count_failed, count_reasons
+from findling.pipelines.indexing.survey import UNKNOWN, Survey
 from findling.sources.documents.extracted import PARTIAL
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.file_types import file_type

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
-from findling.domain.reports import IndexProgress, IndexReport, Progress
 from findling.domain.resources import Fingerprint
-from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS, IndexOptions, remember
+from findling.pipelines.indexing.freshness import NEVER, TRIED_AGAIN, UNSURE_NS, IndexOptions
 from findling.sources.documents.table import VERSIONS
 from findling.sources.files.discovery import FoundFile, scan
 from findling.sources.files.file_text import changed_ns_at
 from findling.sources.files.file_types import file_type
 from findling.sources.files.ignore_rules import IGNORE_FILES
 
-__all__ = ["UNKNOWN", "Survey", "count_failed", "count_reasons", "settle", "survey"]
+__all__ = ["UNKNOWN", "Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
 _BEYOND_LIMITS = ("crashed", "out-of-memory", "quota", "too-slow")
@@ -96,34 +94,13 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
     return Survey(changed, vanished, unchanged, skipped, known, sure)
 
 
-def settle(store: TruthStore, found: Survey, options: IndexOptions, on_progress: Progress | None) -> IndexReport:
-    """Note that a survey has found nothing to do. The legs are in step, and the caller holds the write lock."""
-    remember(store, found.folders, found.skipped, options)
-    store.set_meta("indexed_at", repr(time.time()))
-    if on_progress is not None:
-        on_progress(IndexProgress("done"))
-    return IndexReport(
-        unchanged=found.unchanged, failed=count_failed(found.skipped), skipped=count_reasons(found.skipped)
-    )
-
-
-def count_failed(skipped: list[SkippedPath]) -> int:
-    """The files that were opened and could not be indexed."""
-    return sum(1 for entry in skipped if entry.changed_ns and entry.reason != "quota")
-
-
-def count_reasons(skipped: list[SkippedPath]) -> dict[str, int]:
-    """The number of paths that each reason has kept out."""
-    return dict(Counter(entry.reason for entry in skipped))
-
-
 def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
     """Whether a file that was refused would be refused again."""
     if (refusal.size, refusal.changed_ns) != (found.size, found.changed_ns):
         return False
     if refusal.reason == "unreadable":
         return not os.access(f"{root}/{found.path}", os.R_OK)
-    return refusal.reason not in ("killed", "missing-library")
+    return refusal.reason not in TRIED_AGAIN
 
 
 def _lang(path: str) -> str:

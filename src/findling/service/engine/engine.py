@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import SearchRequest
-from findling.pipelines.answer.search import search
 from findling.service.engine.services import WorkspaceServices
 from findling.service.index.index import Index
 from findling.service.settings.settings import Settings, load_settings, plan_of
@@ -109,6 +108,8 @@ class Engine(WorkspaceServices):
             from findling.service.engine.parent_items import to_be_fused, with_items_above
 
             asked = to_be_fused(asked)
+        from findling.pipelines.answer.search import search
+
         answer = self.opened.read(principals, notes, search, asked, scoped.parsed, self._lines, notes)
         answer = replace(
             answer,
@@ -120,6 +121,8 @@ class Engine(WorkspaceServices):
 
     def search_items(self, request: SearchRequest) -> SearchAnswer:
         """Answer a question that was put to another workspace, without notes on what the files lack."""
+        from findling.pipelines.answer.search import search
+
         self.opened.require()
         self._files.level_leg()
         asked = self.prepare(request).request

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from findling.domain.errors import CorruptError, NotIndexedError, ReplacedError, StoreDamagedError
 from findling.domain.results import Degradation
-from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.index_files import OpenedWorkspace, Reader
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
     from findling.models.ports import Embedder
     from findling.pipelines.indexing.fanout import Legs
+    from findling.pipelines.retrieve.legs import Retrievers
     from findling.service.index.embeddings import WorkspaceVectors
     from findling.service.index.model_choice import ModelTable
     from findling.service.index.views import WorkspaceSights
@@ -61,6 +61,8 @@ class Index:
 
     def reader(self, principals: tuple[str, ...] | None = None) -> Reader:
         """The reader of these principals, kept as long as the state is the same; of the owner without any."""
+        from findling.pipelines.retrieve.legs import Retrievers
+
         self.require()
         if principals is not None:
             return self.views.reader(principals)
@@ -147,10 +149,11 @@ class Index:
     def is_level(self) -> bool:
         """Whether all legs of `legs` are in step; a keyword leg that was not is now. The caller holds the lock.
 
-        Vectors are not opened for that, which costs more than all the rest of a run that finds nothing to do.
+        A leg in step is not opened for that, which costs more than all the rest of a run that finds nothing to do.
         """
         store = self.files.store
-        self.files.sound_leg()
+        if self.files.backend.keyword_seq(store.get_meta("store_id") or "", self.files.unit) != store.seq():
+            self.files.sound_leg()
         if not self._settings["semantic.instant"]:
             return True
         from findling.models.local.instant import InstantEmbedder

@@ -20,13 +20,13 @@ from findling.domain.errors import (
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
 from findling.domain.values import record
-from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.workspace.workspace import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
 if TYPE_CHECKING:
     from findling.models.ports import Embedder
     from findling.pipelines.indexing.lasting_look import LastingLook
+    from findling.pipelines.retrieve.legs import Retrievers
 
 __all__ = ["LAZY", "IndexState", "OpenedWorkspace", "Reader"]
 

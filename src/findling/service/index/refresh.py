@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -20,7 +21,7 @@ from findling.domain.errors import (
     WorkerError,
 )
 from findling.domain.ports import SkippedPath
-from findling.pipelines.indexing.freshness import IndexOptions, is_fresh, remember
+from findling.pipelines.indexing.freshness import TRIED_AGAIN, IndexOptions, is_fresh, remember, settle
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings, chunk_plan
 from findling.service.workspace.scope import is_below
@@ -321,16 +322,14 @@ class DiskIndex:
 
     def _update(self, reason: str, on_progress: Progress | None, question: str | None = None) -> IndexReport:
         """Bring the index up to the state of the disk, or as far as a question needs it. The lock is held."""
-        import logging  # 5 ms that only a run has to pay
-
         from findling.domain.reports import IndexProgress
-        from findling.pipelines.indexing.survey import settle
         from findling.service.index.recovery import keep_manifest
         from findling.service.workspace.manifest import preprocessing_of, quota_of, write_manifest
         from findling.service.workspace.quotas import Allowance
 
-        # The caller sees it in the first event of progress, the operator of a server in its log.
-        logging.getLogger("findling.indexing").info("indexing %s: %s", self.subject(), reason)
+        # The caller sees it in the first event of progress, the operator of a server in its log: nobody without one.
+        if (logging := sys.modules.get("logging")) is not None:
+            logging.getLogger("findling.indexing").info("indexing %s: %s", self.subject(), reason)
         if on_progress is not None:
             on_progress(IndexProgress("scan", path=str(self.subject()), reason=reason))
         files = self._files
@@ -344,14 +343,22 @@ class DiskIndex:
         files.is_left_open = begun is not None
         if begun is not None:
             return begun
+        if question is None and (skipped := self._untouched()) is not None and self._is_level():
+            return settle(files.store, sum(1 for _ in files.store.stamps()), skipped, on_progress)
         found = self._survey()
         self._note_found(found)
         if not found.differs and self._is_level():
-            # Neither legs nor chunkers are loaded for that: two thirds of the time of such a run.
-            return settle(files.store, found, self._options, on_progress)
+            remember(files.store, found.folders, found.skipped, self._options)
+            return settle(files.store, found.unchanged, found.skipped, on_progress)
         from findling.pipelines.indexing.index_run import update
 
         return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
+
+    def _untouched(self) -> list[SkippedPath] | None:
+        """The paths that are left out, when nothing can have changed since the last run; else nothing."""
+        store = self._files.store
+        skipped = store.skipped() if self.is_complete() and is_fresh(store, self._root, self._options) else None
+        return skipped if TRIED_AGAIN.isdisjoint(entry.reason for entry in skipped or ()) else None
 
     def _begin_for(self, question: str, on_progress: Progress | None, allowance: Admission) -> IndexReport | None:
         """Index what a first answer to a question needs; nothing when all can be indexed as quickly."""

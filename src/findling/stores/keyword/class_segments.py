@@ -32,11 +32,10 @@ from findling.stores.keyword.class_files import (
     read_terms,
     write_segment,
 )
-from findling.stores.keyword.entries import LAYOUT, PreparedResource, prepare, schema
+from findling.stores.keyword.entries import PreparedResource, prepare, schema
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.segment_files import damaged_parts
+from findling.stores.keyword.segment_files import damaged_parts, made_for
 from findling.stores.lock import WriteLock
-from findling.text.analysis.analysis import FINGERPRINT
 
 __all__ = ["ClassSegments", "discard_classes"]
 
@@ -73,7 +72,7 @@ class ClassSegments:
 
     def __init__(self, folder: Path, *, store_id: str, unit: str) -> None:
         self._folder = folder
-        self._made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
+        self._made_for = made_for(store_id, unit)
         self._unit = unit
         self._known: dict[str, Segment] = {}
         self._judged: tuple[Population, _Cover] | None = None

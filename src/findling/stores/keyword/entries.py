@@ -1,4 +1,4 @@
-"""The fields of a keyword index, and the entries that documents become."""
+"""The fields of a keyword index, and the entries that documents become; `LAYOUT` of `segment_files` is theirs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from findling.stores.keyword.query_builder import scope_tokens
 from findling.stores.keyword.term_weights import PAD, padding
 from findling.text.analysis.analysis import chunk_terms, index_form
 
-__all__ = ["LAYOUT", "PreparedResource", "entries", "prepare", "schema"]
-
-LAYOUT = 4
-"""Raised when the fields below or their values change; an index of another layout is rebuilt."""
-
+__all__ = ["PreparedResource", "entries", "prepare", "schema"]
 
 _MOST_CHUNKS = 1 << 24
 """More than any document has: the `turn` of an entry orders resources by their numbers, then chunks."""

@@ -23,11 +23,10 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Any, Filters, Node, Same, Word
-from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
+from findling.stores.keyword.entries import entries, prepare, schema
 from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, rid_token
-from findling.stores.keyword.segment_files import DamageGuard, LegNote, read_opstamp, read_state, write_note
+from findling.stores.keyword.segment_files import DamageGuard, LegNote, made_for, read_opstamp, read_state, write_note
 from findling.stores.keyword.term_weights import Statistics
-from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.query.tree import asks_for_text
 
 __all__ = ["TantivyLeg"]
@@ -87,16 +86,16 @@ class TantivyLeg:
 
         Raises CorruptError when the folder holds an index that cannot be read.
         """
-        made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
+        owner = made_for(store_id, unit)
         scoring = scoring or Scoring()
         with DamageGuard(folder):
-            while (state := read_state(folder)) is not None and state.note.made_for == made_for:
+            while (state := read_state(folder)) is not None and state.note.made_for == owner:
                 files = _files_of(folder)
                 index = _open_index(folder)
                 # Else another process has committed or compacted it meanwhile.
                 if read_state(folder) == state and _files_of(folder) == files:
-                    return cls(index, folder, made_for, scoring, unit, state.seq, files=files)
-        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit)
+                    return cls(index, folder, owner, scoring, unit, state.seq, files=files)
+        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, owner, scoring, unit)
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""

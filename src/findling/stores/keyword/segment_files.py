@@ -20,14 +20,17 @@ from zlib import crc32
 
 from findling.domain.errors import CorruptError
 from findling.domain.values import read_json
+from findling.text.analysis.analysis import FINGERPRINT
 
 __all__ = [
+    "LAYOUT",
     "NOTE_FILE",
     "PARTS_FILE",
     "DamageGuard",
     "LegNote",
     "LegState",
     "damaged_parts",
+    "made_for",
     "note_parts",
     "read_opstamp",
     "read_state",
@@ -36,7 +39,15 @@ __all__ = [
 ]
 
 
+LAYOUT = 4
+"""Raised when the fields of `entries` or their values change; an index of another layout is rebuilt."""
+
 NOTE_FILE = "absorbed.json"
+
+
+def made_for(store_id: str, unit: str) -> str:
+    """The mark of an index of this store and unit, as this version makes it."""
+    return f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
 
 
 class LegNote(NamedTuple):

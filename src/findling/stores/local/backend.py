@@ -58,6 +58,15 @@ class LocalLegs:
     def has_keyword_leg(self, unit: str) -> bool:
         return keyword_folder(self.folder, unit).exists()
 
+    def keyword_seq(self, store_id: str, unit: str) -> int:
+        from findling.stores.keyword.segment_files import made_for, read_state
+
+        try:
+            state = read_state(keyword_folder(self.folder, unit))
+        except ValueError:
+            return 0  # opening it reports the damage
+        return state.seq if state is not None and state.note.made_for == made_for(store_id, unit) else 0
+
     def discard_keyword_leg(self, unit: str) -> None:
         from findling.stores.filesystem import discard
 

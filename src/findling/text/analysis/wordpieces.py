@@ -10,7 +10,6 @@ since 2015, some 500 are read by the tables of today; `tokenizers` keeps to olde
 
 from __future__ import annotations
 
-import gzip
 import re
 import unicodedata
 from collections import Counter
@@ -141,6 +140,8 @@ def native_vocabulary() -> object:
 
 
 def _entries() -> bytes:
+    import gzip  # a process that only asks for a name of vectors has no use for it
+
     return gzip.decompress(_VOCABULARY.read_bytes())
 
 

@@ -20,11 +20,12 @@ from findling.faces.cli.output.terminal import ask_before_indexing, note, write
 from findling.faces.cli.request.options import (
     apply_changes,
     changes_option,
+    compact_in_background,
     json_option,
     opened,
     path_argument,
+    refine_in_background,
     resolve,
-    work_in_background,
     workspace_option,
     yes_option,
 )
@@ -118,7 +119,9 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
         for notice in engine.notices():
             note(notice.what, notice.fix)
         write_report(as_json, {"root": engine.root, **vars(report)}, _describe(report))
-        work_in_background(engine, settings)
+        refine_in_background(engine, settings)
+        if report.added or report.updated or report.removed:
+            compact_in_background(engine, settings)
     return 0
 
 

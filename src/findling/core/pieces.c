@@ -16,6 +16,7 @@
 #define CACHED_BYTES 26
 #define CACHED_TOKENS 16
 
+/* One line of the processor's cache. A word has zeros behind it, so that all of it is compared at once. */
 typedef struct {
     uint32_t hash;
     uint8_t size, count;
@@ -182,22 +183,29 @@ typedef struct {
     int kept;
 } Bag;
 
-static int add_tokens(Bag *bag, const uint16_t *tokens, size_t count) {
-    if (bag->kept) {
-        if (bag->room - bag->count < count) {
-            size_t room = bag->room * 2 + count + 256;
-            uint16_t *larger = realloc(bag->tokens, room * sizeof *larger);
-            if (larger == NULL) {
-                PyErr_NoMemory();
-                return -1;
-            }
-            bag->tokens = larger;
-            bag->room = room;
-        }
-        memcpy(bag->tokens + bag->count, tokens, count * sizeof *tokens);
+/* Makes room for so many more tokens, and for as many as a cached word may copy too much. */
+static int make_room(Bag *bag, size_t count) {
+    if (!bag->kept || bag->room - bag->count >= count + CACHED_TOKENS) return 0;
+    size_t room = bag->room * 2 + count + CACHED_TOKENS + 256;
+    uint16_t *larger = realloc(bag->tokens, room * sizeof *larger);
+    if (larger == NULL) {
+        PyErr_NoMemory();
+        return -1;
     }
-    bag->count += count;
+    bag->tokens = larger;
+    bag->room = room;
     return 0;
+}
+
+/* Adds tokens for which there is room. */
+static void add_tokens(Bag *bag, const uint16_t *tokens, size_t count) {
+    if (bag->kept) memcpy(bag->tokens + bag->count, tokens, count * sizeof *tokens);
+    bag->count += count;
+}
+
+static void add_token(Bag *bag, uint16_t token) {
+    if (bag->kept) bag->tokens[bag->count] = token;
+    bag->count++;
 }
 
 /* Vocabulary.pieces of wordpieces.py for a word of ASCII; `tokens` has room for one a letter. */
@@ -225,22 +233,33 @@ static size_t cut_word(const Vocabulary *vocabulary, const char *word, size_t si
     return count;
 }
 
-static int add_ascii_word(Vocabulary *vocabulary, Bag *bag, const char *word, size_t size, uint32_t hash) {
+/* A word has at most one token a letter, and room for them. Behind it `word` has CACHED_BYTES to write to. */
+static void add_ascii_word(Vocabulary *vocabulary, Bag *bag, char *word, size_t size, uint32_t hash) {
     uint16_t tokens[LONGEST_WORD];
-    if (size > LONGEST_WORD) return add_tokens(bag, &vocabulary->unknown, 1);
-    if (size > CACHED_BYTES) return add_tokens(bag, tokens, cut_word(vocabulary, word, size, tokens));
+    if (size > LONGEST_WORD) {
+        add_token(bag, vocabulary->unknown);
+        return;
+    }
+    if (size > CACHED_BYTES) {
+        add_tokens(bag, tokens, cut_word(vocabulary, word, size, tokens));
+        return;
+    }
+    memset(word + size, 0, CACHED_BYTES);
     Cached *cached = &vocabulary->cache[(hash ^ (hash >> 15)) & (CACHE_SLOTS - 1)];
-    if (cached->hash == hash && cached->size == size && memcmp(cached->word, word, size) == 0)
-        return add_tokens(bag, cached->tokens, cached->count);
+    if (cached->hash == hash && cached->size == size && memcmp(cached->word, word, CACHED_BYTES) == 0) {
+        if (bag->kept) memcpy(bag->tokens + bag->count, cached->tokens, sizeof cached->tokens);
+        bag->count += cached->count;
+        return;
+    }
     size_t count = cut_word(vocabulary, word, size, tokens);
     if (count <= CACHED_TOKENS) {
         cached->hash = hash;
         cached->size = (uint8_t)size;
         cached->count = (uint8_t)count;
-        memcpy(cached->word, word, size);
+        memcpy(cached->word, word, CACHED_BYTES);
         memcpy(cached->tokens, tokens, count * sizeof *tokens);
     }
-    return add_tokens(bag, tokens, count);
+    add_tokens(bag, tokens, count);
 }
 
 /* The tokens that Python reads in a word that is not ASCII: `rest[word]`. */
@@ -259,57 +278,53 @@ static int add_other_word(const Vocabulary *vocabulary, Bag *bag, const char *wo
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a token is not in the vocabulary");
             failed = 1;
         } else {
-            uint16_t small = (uint16_t)token;
-            failed = add_tokens(bag, &small, 1);
+            failed = make_room(bag, 1);
+            if (!failed) add_token(bag, (uint16_t)token);
         }
     }
     Py_DECREF(value);
     return failed ? -1 : 0;
 }
 
-static int add_word(Vocabulary *vocabulary, Bag *bag, const char *word, size_t size, uint32_t hash, int kinds,
-                    PyObject *rest) {
-    if (size == 0) return 0;
-    if (kinds & HIGH) return add_other_word(vocabulary, bag, word, size, rest);
-    return add_ascii_word(vocabulary, bag, word, size, hash);
-}
-
 static int collect_words(Vocabulary *vocabulary, Bag *bag, const Utf8 *utf8, char *word, PyObject *rest) {
-    size_t size = 0;
-    uint32_t hash = HASH_START;
-    int kinds = 0;
-    for (Py_ssize_t at = 0; at < utf8->size; at++) {
-        uint8_t byte = (uint8_t)utf8->data[at];
-        int kind = kind_of[byte];
-        if (kind & (LOWER | UPPER | DIGIT | HIGH)) {
-            char letter = lower_of[byte];
+    const uint8_t *text = (const uint8_t *)utf8->data, *end = text + utf8->size;
+    while (text < end) {
+        int kind = kind_of[*text];
+        if (!(kind & (LOWER | UPPER | DIGIT | HIGH))) {
+            if (kind & (MARK | SIGN)) add_token(bag, vocabulary->mark[*text]);
+            text++;
+            continue;
+        }
+        size_t size = 0;
+        uint32_t hash = HASH_START;
+        int kinds = 0;
+        for (; text < end && (kind = kind_of[*text]) & (LOWER | UPPER | DIGIT | HIGH | DROPPED); text++) {
+            if (kind == DROPPED) continue;
+            char letter = lower_of[*text];
             word[size++] = letter;
             hash = HASHED(hash, letter);
             kinds |= kind;
-            continue;
         }
-        if (kind == DROPPED) continue;
-        if (add_word(vocabulary, bag, word, size, hash, kinds, rest) < 0) return -1;
-        size = 0;
-        hash = HASH_START;
-        kinds = 0;
-        if (kind != SPACE && add_tokens(bag, &vocabulary->mark[byte], 1) < 0) return -1;
+        if (!(kinds & HIGH)) add_ascii_word(vocabulary, bag, word, size, hash);
+        else if (add_other_word(vocabulary, bag, word, size, rest) < 0 || make_room(bag, (size_t)(end - text)) < 0)
+            return -1;
     }
-    return add_word(vocabulary, bag, word, size, hash, kinds, rest);
+    return 0;
 }
 
 static int collect_tokens(Vocabulary *vocabulary, Bag *bag, PyObject *text, PyObject *rest) {
-    char small[2048], *word = small;
+    char small[4096], *word = small;
     Utf8 utf8;
     if (!PyUnicode_Check(text)) {
         PyErr_SetString(PyExc_TypeError, "a text is no string");
         return -1;
     }
     if (utf8_of(text, &utf8) < 0) return -1;
-    if (utf8.size > (Py_ssize_t)sizeof small) word = malloc((size_t)utf8.size);
+    size_t needed = (size_t)utf8.size + CACHED_BYTES;
+    if (needed > sizeof small) word = malloc(needed);
     int failed = -1;
     if (word == NULL) PyErr_NoMemory();
-    else failed = collect_words(vocabulary, bag, &utf8, word, rest);
+    else if (make_room(bag, (size_t)utf8.size) == 0) failed = collect_words(vocabulary, bag, &utf8, word, rest);
     if (word != small) free(word);
     Py_XDECREF(utf8.owner);
     return failed;

@@ -84,8 +84,10 @@ class MemoryLeg:
         found = Question(self._postings, self._weighted(weights)).found(node)
         return {cid: found[cid] for cid in cids if cid in found}
 
-    def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
-        return sum(score >= least for _, score in self.search(node, filters, self.size(), weights=weights).hits)
+    def count(
+        self, node: Node, filters: Filters, least: float, *, most: int, weights: Mapping[str, float] | None = None
+    ) -> int:
+        return sum(score >= least for _, score in self.search(node, filters, most, weights=weights).hits)
 
     def _weighted(self, weights: Mapping[str, float] | None) -> Scoring:
         return self._scoring._replace(weights={**self._scoring.weights, **(weights or {})})

@@ -193,7 +193,7 @@ def test_config_show_is_toml_with_origins(project: Path, findling: Findling, mon
     assert "index.workers = 0  # default\n" in out
     assert "#" not in findling("config", "show")[1]
     document = json.loads(findling("config", "show", "--json")[1])
-    assert document["schema"] == 5
+    assert document["schema"] == 6
     assert document["settings"]["search.limit"] == {"value": 3, "origin": "env FINDLING_SEARCH_LIMIT"}
 
 

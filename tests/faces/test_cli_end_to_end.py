@@ -160,7 +160,7 @@ def test_json(project: Path, findling: Findling) -> None:
     code, out, err = findling("login", "--json")
     document = json.loads(out)
     assert (code, err) == (0, "")
-    assert document["schema"] == 5
+    assert document["schema"] == 6
     assert document["root"] == str(project.resolve())
     assert document["query"] == "login"
     hit = document["hits"][0]
@@ -178,7 +178,7 @@ def test_jsonl(project: Path, findling: Findling) -> None:
     pieces = [json.loads(row) for row in out.splitlines()]
     assert (code, err) == (0, "")
     assert [piece["kind"] for piece in pieces] == ["hit", "hit", "summary"]
-    assert {piece["schema"] for piece in pieces} == {5}
+    assert {piece["schema"] for piece in pieces} == {6}
     assert pieces[-1]["shown"] == 2
 
 
@@ -234,7 +234,7 @@ def test_index_reports(project: Path, findling: Findling) -> None:
     assert findling("index")[1].startswith("4 unchanged; ")
     assert findling("index", "--rebuild")[1].startswith("4 new; ")
     document = json.loads(findling("index", "--json")[1])
-    assert (document["schema"], document["unchanged"], document["root"]) == (5, 4, str(project.resolve()))
+    assert (document["schema"], document["unchanged"], document["root"]) == (6, 4, str(project.resolve()))
     assert sum(document["skipped"].values()) >= 1
 
 
@@ -260,7 +260,7 @@ def test_status_and_ls(project: Path, findling: Findling) -> None:
     assert re.search(r"^resources: +4$", out, re.M)
     assert re.search(r"^keyword leg: +up to date$", out, re.M)
     document = json.loads(findling("status", "--json")[1])
-    assert (document["schema"], document["resources"], document["root"]) == (5, 4, str(project.resolve()))
+    assert (document["schema"], document["resources"], document["root"]) == (6, 4, str(project.resolve()))
     assert any(row.startswith("blob.bin\t") for row in findling("status", "--skipped")[1].splitlines())
     listed = json.loads(findling("status", "--skipped", "--json")[1])["skipped_paths"]
     assert "blob.bin" in {entry["path"] for entry in listed}
@@ -351,7 +351,7 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
     with BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline().startswith('{"schema": 5, "kind": "hit"')
+        assert process.stdout.readline().startswith('{"schema": 6, "kind": "hit"')
         process.stdout.close()
         assert process.stderr.read() == f"findling: indexing {project.resolve()}: it has no index yet\n"
     assert process.returncode == 0

@@ -141,7 +141,7 @@ def test_indexing_has_the_model_read_in_the_background(
 
 def test_the_answer_says_which_vectors_served_it(notes: Path, findling: Findling) -> None:
     instant = json.loads(findling("cat", "--json", "--set", "semantic.query_budget_ms=0")[1])
-    assert (instant["schema"], instant["strategy"]) == (5, "hybrid")
+    assert (instant["schema"], instant["strategy"]) == (6, "hybrid")
     assert instant["meaning"] == {
         "speed": "instant", "model": "", "coverage": 0.0, "reranker": "", "sent_to": [],
     }  # fmt: skip

@@ -69,7 +69,7 @@ def test_recall_without_a_query_lists_the_most_important(findling: Findling, pro
 
 def test_json(findling: Findling, project: Path) -> None:
     made = json.loads(findling("remember", CODE, "--json", "--visibility", "user:ada")[1])
-    assert made["schema"] == 5
+    assert made["schema"] == 6
     assert made["memory"]["outcome"] == "new"
     assert made["memory"]["visibility"] == ["user:ada"]
     code, out, _ = findling("recall", "--json", "door code")

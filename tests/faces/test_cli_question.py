@@ -248,7 +248,7 @@ def test_explain(project: Path, findling: Findling) -> None:
     assert "docs/index.md is not among the 2 hits\n  because it does not have session\n" in out
     code, out, _ = findling("search", "session ext:py", "--explain-hit", "docs/guide.md:5", "--json")
     document = json.loads(out)
-    assert (code, document["found"], document["schema"]) == (1, False, 5)
+    assert (code, document["found"], document["schema"]) == (1, False, 6)
     assert document["filters"] == [["ext:py", False]]
     code, out, err = findling("search", "session", "--explain-hit", "nothing.md")
     assert (code, out) == (2, "")

@@ -255,7 +255,7 @@ def test_what_is_no_file_goes_by_its_id() -> None:
 def test_json_documents() -> None:
     document = json.loads(dump(answer_document(ANSWER, ROOT)))
     assert list(document)[:3] == ["schema", "root", "query"]
-    assert (document["schema"], document["root"]) == (5, str(ROOT))
+    assert (document["schema"], document["root"]) == (6, str(ROOT))
     assert document["hits"][0]["path"] == "src/app/auth.py"
     assert document["hits"][0]["lines"][0] == {
         "number": 41,
@@ -270,7 +270,7 @@ def test_json_streams() -> None:
     pieces = [json.loads(dump(piece)) for piece in answer_stream(ANSWER, ROOT)]
     assert [piece["kind"] for piece in pieces] == ["hit", "hit", "hit", "summary"]
     assert all(list(piece)[:4] == ["schema", "kind", "query", "root"] for piece in pieces)
-    assert {piece["schema"] for piece in pieces} == {5}
+    assert {piece["schema"] for piece in pieces} == {6}
     assert pieces[1]["score"] == 0.58
     assert (pieces[3]["total"], pieces[3]["shown"], "hits" in pieces[3]) == (3, 3, False)
     assert [piece["kind"] for piece in answer_stream(make_answer(), ROOT)] == ["summary"]

@@ -31,6 +31,18 @@ def test_weaker_matches_are_counted_and_shown_on_demand(tree: Path, findling: Fi
     assert (answer["total"], answer["weaker"]) == (31, 0)
 
 
+def test_counting_ends_and_the_answer_says_so(tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("findling.pipelines.retrieve.retrieval._COUNTED", 10)
+    counts = {}
+    for limit in (5, 20, 50):
+        answer = json.loads(findling("dull weather", str(tree), "--json", "--limit", str(limit))[1])
+        counts[limit] = answer["total"], answer["weaker"], answer["total_is_exact"]
+        assert len(answer["hits"]) == min(limit, 30)
+    assert counts == {5: (10, 0, False), 20: (21, 0, False), 50: (30, 0, True)}
+    assert json.loads(findling("packing.md 2", str(tree), "--json")[1])["total_is_exact"]
+    assert "at least 10 matches; quality" in findling("dull weather", str(tree), "--explain", "--limit", "5")[1]
+
+
 def test_gibberish_finds_nothing(tree: Path, findling: Findling) -> None:
     code, out, err = findling("zxcmnbvqw asdkjhqwe", str(tree))
     assert (code, out) == (1, ""), err

@@ -353,8 +353,8 @@ def test_where_files_lie_is_told_to_the_owner_alone(client: Client, ann: Client,
         "/v1/explain?q=a&id=x",
     ):
         assert root not in ann.get(f"/v1/{path}").text
-    assert ann.get("/v1/status").json() == {"schema": 5, "resources": 1, "chunks": 1}
-    assert ann.get("/v1/workspaces").json() == {"schema": 5, "workspaces": [{"name": "", "is_default": True}]}
+    assert ann.get("/v1/status").json() == {"schema": 6, "resources": 1, "chunks": 1}
+    assert ann.get("/v1/workspaces").json() == {"schema": 6, "workspaces": [{"name": "", "is_default": True}]}
     assert client.get("/v1/workspaces").json()["workspaces"][0]["root"] == root
 
 
@@ -523,8 +523,8 @@ def test_a_pattern_that_could_take_for_ever_is_for_the_owner_alone(ann: Client, 
 
 def test_names_that_are_no_unicode_are_written_all_the_same() -> None:
     document = json.loads(with_schema(Resource(rid="file:a\udcff.txt", path="a\udcff.txt"), root=Path("/r")))
-    assert (document["schema"], document["root"], document["path"]) == (5, "/r", "a\udcff.txt")
-    assert json.loads(with_schema({})) == {"schema": 5}
+    assert (document["schema"], document["root"], document["path"]) == (6, "/r", "a\udcff.txt")
+    assert json.loads(with_schema({})) == {"schema": 6}
 
 
 def test_a_limit_of_the_project_is_told_without_its_place(tmp_path: Path) -> None:

@@ -73,7 +73,6 @@ def found(built: tuple[MemoryStore, TantivyLeg], query: str, **filters: Anything
 
 
 def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("findling.stores.keyword.leg._AT_ONCE", 5)
     leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
     store = MemoryStore()
     store.write([line_document(f"note:{number}", ["pool budget", "pool", "budget"]) for number in range(20)])
@@ -93,9 +92,10 @@ def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkey
     with spending():
         hits = leg.search(node, Filters(), 30)
         assert (len(hits.hits), hits.total) == (30, 60)
-        assert leg.count(node, Filters(), 0.0) == 60
-        assert leg.count(node, Filters(), hits.hits[19][1]) == 20
-        assert leg.count(node, Filters(), hits.hits[0][1] + 1) == 0
+        assert leg.count(node, Filters(), 0.0, most=100) == 60
+        assert leg.count(node, Filters(), hits.hits[19][1], most=100) == 20
+        assert leg.count(node, Filters(), hits.hits[19][1], most=7) == 7, "counting ends"
+        assert leg.count(node, Filters(), hits.hits[0][1] + 1, most=100) == 0
     assert len(searches) == 1
 
 

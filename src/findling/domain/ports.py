@@ -305,8 +305,10 @@ class KeywordLeg(LegIndex, Protocol):
     ) -> Mapping[int, float]:
         """Scores that a search would give some chunks, however far down they are; those that match at all."""
 
-    def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
-        """Number of chunks that a search would score with at least so much."""
+    def count(
+        self, node: Node, filters: Filters, least: float, *, most: int, weights: Mapping[str, float] | None = None
+    ) -> int:
+        """Number of chunks that a search would score with at least so much; `most` where there are more."""
 
 
 class VectorRows(Protocol):

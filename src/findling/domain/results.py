@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 
 
@@ -240,12 +240,13 @@ class SearchAnswer:
     """Hits, and the report of the search: the query as understood, the legs that ran, the lacks, the timings.
 
     `total` counts the chunks that match the query and its filters, by words or by meaning. `weaker` counts those far
-    worse than the best: they are hits only if the plan has `weak`. `reading` is `ranked` (any of its words), `boolean`
-    (all that it asks for), or `browse` (no words at all, latest first). `strategy` names the legs that ran. `quality`
-    is `none` for an empty answer, `excellent` when words and a model's meaning served in full, `good` when one of them
-    or instant vectors did, `reduced` when something is in `degraded`. `relaxed` are hits without the demands of the
-    query, where nothing fulfils them; exclusions and filters hold for them, and `total` does not count them. `related`
-    are neighbours by meaning that do not match. `scope` is the limit that the project file sets.
+    worse than the best: they are hits only if the plan has `weak`. Counting may end at 1,000: then `total_is_exact` is
+    false, and both are at least so many. `reading` is `ranked` (any of its words), `boolean` (all that it asks for), or
+    `browse` (no words at all, latest first). `strategy` names the legs that ran. `quality` is `none` for an empty
+    answer, `excellent` when words and a model's meaning served in full, `good` when one of them or instant vectors did,
+    `reduced` when something is in `degraded`. `relaxed` are hits without the demands of the query, where nothing
+    fulfils them; exclusions and filters hold for them, and `total` does not count them. `related` are neighbours by
+    meaning that do not match. `scope` is the limit that the project file sets.
 
     `notes` explain the reading of the query, and `plan` holds the whole plan. `meaning` names the vectors that served
     (`speed`), the model, the share of chunks it has read (`coverage`), and the host that text was sent to; it is
@@ -259,6 +260,7 @@ class SearchAnswer:
     total: int
     strategy: str
     weaker: int = 0
+    total_is_exact: bool = True
     reading: str = "ranked"
     quality: str = "good"
     degraded: tuple[Degradation, ...] = ()

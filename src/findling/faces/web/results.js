@@ -61,7 +61,8 @@ function countOf(state, answer) {
   if (!answer.hits.length) return "";
   const shown = counted(answer.hits.length, "hit");
   const weaker = answer.weaker ? `, ${counted(answer.weaker, "weaker passage")} left out` : "";
-  return (answer.total > answer.hits.length ? `${shown} of ${counted(answer.total, "passage")}` : shown) + weaker;
+  const least = answer.total_is_exact ? "" : "at least ";
+  return (answer.total > answer.hits.length ? `${shown} of ${least}${counted(answer.total, "passage")}` : shown) + weaker;
 }
 
 function told(answer) {

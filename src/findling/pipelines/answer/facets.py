@@ -52,7 +52,7 @@ def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
     if not by_meaning_alone:
         words = legs.keyword.search(question.node, question.filters, MOST_MATCHES, weights=question.plan.weights)
         matching = [cid for cid, raw in words.hits if words_evidence(raw, words.ceiling) >= found.least]
-        is_cut = min(words.total, found.total) > len(words.hits)
+        is_cut = len(matching) == len(words.hits) < words.total
     matching += [one.cid for one in found.candidates]
     found_in = legs.store.resources_of(list(dict.fromkeys(matching)))
     resources = {resource.rid: resource for resource in found_in.values()}

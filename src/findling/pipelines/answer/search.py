@@ -87,7 +87,8 @@ def search(
             related, meaning = neighbours(legs, ranking, wanted, exclude)
             clock.lap("related")
     elif not hits and request.limit and is_first:
-        notes += (f"{found.total:,} match, but none scores enough or escapes the pattern that excludes",)
+        match = f"{found.total:,} match" if found.is_exact else f"at least {found.total:,} match"
+        notes += (f"{match}, but none scores enough or escapes the pattern that excludes",)
     facets: Mapping[str, Mapping[str, int]] = {}
     if request.facets and not budget.is_over("nothing was counted"):
         from findling.pipelines.answer.facets import facets_of
@@ -103,6 +104,7 @@ def search(
         hits=hits,
         total=found.total,
         weaker=found.weaker,
+        total_is_exact=found.is_exact,
         strategy=found.strategy,
         reading=question.reading,
         quality=quality_of(found, hits, ranking.meaning, notes_on_legs),

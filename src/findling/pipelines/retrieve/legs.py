@@ -90,7 +90,7 @@ def alone(one: Evidence, rank: int) -> Evidence:
 class Found:
     """The candidates, best first, what the keyword leg said, which legs were asked, and how they were weighed.
 
-    `total` counts what has at least the evidence `least`, `weaker` what else matches.
+    `total` counts what has at least the evidence `least`, `weaker` what else matches; exact or at least so many.
     """
 
     candidates: list[Candidate]
@@ -103,6 +103,7 @@ class Found:
     legs: tuple[str, ...] = ()
     weighing: Weighing | None = None
     feedback: str = ""
+    is_exact: bool = True
 
 
 _STEEPNESS = 1.3

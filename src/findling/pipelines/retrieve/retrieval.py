@@ -25,6 +25,10 @@ _REORDERED = 250
 _READ_AHEAD = 20
 """Best candidates that a leg may look at again."""
 
+_COUNTED = 1_000
+"""Hits above the cut that are counted, unless more were asked for. To count all of them was 1.9 of 2.8 ms of the
+keyword leg at 78,000 chunks, where a question has 8,300 of them."""
+
 _BM25 = "BM25"
 
 
@@ -86,9 +90,9 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     least = _least(question, (worth[cid] for cid, _, _ in fused))
     kept = [one for one in fused if worth[one[0]] >= least]
     scores = falling(worth[cid] for cid, _, _ in kept)
-    total = matching
+    total, is_exact = matching, True
     if least:
-        by_words = _count(keyword, question, found, least) if with_words else 0
+        by_words, is_exact = _count(keyword, question, found, least) if with_words else (0, True)
         total = by_words + sum(cid not in words or words[cid].worth < least for cid, _, _ in kept)
     is_all_words = len(found.hits) < depth or words_evidence(found.hits[-1][1], found.ceiling) < least
     return Found(
@@ -98,13 +102,14 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
         ],
         found,
         total=total,
-        weaker=matching - total,
+        weaker=matching - total if is_exact else 0,
         least=least,
         is_all=is_all_words and is_all,
         strategy=plan.mode,
         legs=(*([KEYWORD] if with_words else []), *(leg.name for leg in others)),
         weighing=weighing,
         feedback=feedback,
+        is_exact=is_exact,
     )
 
 
@@ -142,13 +147,14 @@ def _least(question: AnalyzedQuery, worths: Iterable[float]) -> float:
     return least_evidence(max(worths, default=0.0))
 
 
-def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, least: float) -> int:
-    """Count the chunks with so much evidence by their words."""
+def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, least: float) -> tuple[int, bool]:
+    """Count the chunks with so much evidence by their words, and say whether these are all of them."""
     enough = sum(words_evidence(raw, found.ceiling) >= least for _, raw in found.hits)
     if enough < len(found.hits) or enough == found.total:
-        return enough
-    raw = least_words(least, found.ceiling)
-    return keyword.count(question.node, question.filters, raw, weights=question.plan.weights)
+        return enough, True
+    raw, most = least_words(least, found.ceiling), max(_COUNTED, enough)
+    count = keyword.count(question.node, question.filters, raw, most=most, weights=question.plan.weights)
+    return count, count < most or count == found.total
 
 
 def _with_feedback(
@@ -171,17 +177,18 @@ def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int, foun
         Candidate(cid, score, (Evidence(KEYWORD, raw, raw, worth, "", _BM25, rank, worth, 1.0, worth),))
         for (rank, cid, raw, worth), score in zip(kept, scores, strict=True)
     ]
-    total = _count(legs.keyword, question, found, least) if least else found.total
+    total, is_exact = _count(legs.keyword, question, found, least) if least else (found.total, True)
     return Found(
         candidates,
         found,
         total=total,
-        weaker=found.total - total,
+        weaker=found.total - total if is_exact else 0,
         least=least,
         is_all=len(found.hits) < wanted or len(kept) < len(worths),
         strategy="browse" if is_browsing else KEYWORD,
         legs=() if is_browsing else (KEYWORD,),
         feedback=feedback,
+        is_exact=is_exact,
     )
 
 

@@ -90,6 +90,7 @@ def with_items_above(
         hits=hits,
         total=sum(answer.total for answer in answers),
         weaker=sum(answer.weaker for answer in answers),
+        total_is_exact=all(answer.total_is_exact for answer in answers),
         strategy=lead.strategy,
         reading=lead.reading,
         quality="none" if not hits else "reduced" if degraded else lead.quality,

@@ -39,8 +39,9 @@ class AcrossHit:
 class AcrossAnswer:
     """The hits of several workspaces, best first.
 
-    `asked` are the workspaces that have answered, `totals` the number of matches in each, `degraded` names gaps and
-    their workspaces. `relaxed` are hits that miss a demand of the query, when no workspace fulfils it.
+    `asked` are the workspaces that have answered, `totals` the number of matches in each, or at least so many where
+    that is 1,000. `degraded` names gaps and their workspaces. `relaxed` are hits that miss a demand of the query, when
+    no workspace fulfils it.
     """
 
     query: str

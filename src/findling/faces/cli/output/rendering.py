@@ -20,6 +20,7 @@ from findling.faces.cli.output.terminal import display_width, joins_previous, sh
 __all__ = [
     "FORMATS",
     "View",
+    "count_of",
     "highlight",
     "make_view",
     "receipt_lines",
@@ -287,7 +288,7 @@ def _render_plan(answer: SearchAnswer, view: View) -> str:
         rows.append(f"vectors: {meaning['speed']}{model}")
     weaker = f", {counted(answer.weaker, 'weaker one')} left out" if answer.weaker else ""
     took = sum(answer.timings_ms.values())
-    rows.append(f"{counted(answer.total, 'match', 'matches')}{weaker}; quality {answer.quality}; {took:.0f} ms")
+    rows.append(f"{count_of(answer, 'match', 'matches')}{weaker}; quality {answer.quality}; {took:.0f} ms")
     if answer.unknown_terms:
         rows.append(f"unknown terms: {', '.join(answer.unknown_terms)}")
     rows += [f"degraded: {missing}" for missing in answer.degraded]
@@ -295,6 +296,11 @@ def _render_plan(answer: SearchAnswer, view: View) -> str:
         rows.append(f"glossary: {', '.join(str(fired['typed']) for fired in glossary)}")
     title = _paint("plan", _BOLD, view)
     return "".join(f"{row}\n" for row in [title, *[f"  {row}" for row in rows]])
+
+
+def count_of(answer: SearchAnswer, one: str, several: str = "") -> str:
+    """The matches of an answer with their noun, and whether there may be more of them."""
+    return ("" if answer.total_is_exact else "at least ") + counted(answer.total, one, several)
 
 
 def _paint(text: str, code: str, view: View) -> str:

@@ -115,5 +115,5 @@ def _whole(asked: Asked, question: PlacedRequest, quick: tuple[SearchAnswer, str
 
 
 def _summary(answer: SearchAnswer) -> bytes:
-    told = ("total", "weaker", "strategy", "quality", "timings_ms", "next_cursor", "served_by")
+    told = ("total", "weaker", "total_is_exact", "strategy", "quality", "timings_ms", "next_cursor", "served_by")
     return with_schema({"shown": len(answer.hits), **{name: getattr(answer, name) for name in told}})

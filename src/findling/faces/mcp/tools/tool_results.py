@@ -64,6 +64,7 @@ class SearchResult(TypedDict):
 class SearchResults(TypedDict):
     results: list[SearchResult]
     total: int
+    total_is_exact: bool
     search_type: str
     quality: str
     understood_as: str
@@ -146,6 +147,7 @@ def describe_search(
         ],
         "total": answer.total,
         "weaker": answer.weaker,
+        "total_is_exact": answer.total_is_exact,
         "search_type": answer.strategy,
         "quality": answer.quality,
         "understood_as": cut(answer.understood_as, _LONGEST_TEXT),

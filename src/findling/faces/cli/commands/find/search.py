@@ -16,6 +16,7 @@ from findling.domain.values import counted
 from findling.faces.cli.output.rendering import (
     FORMATS,
     View,
+    count_of,
     make_view,
     render_files,
     render_related,
@@ -290,7 +291,7 @@ def _tell(answer: SearchAnswer, view: View) -> None:
     unknown = ", ".join(term for term in answer.unknown_terms if term not in respelled)
     unknown = f"unknown terms: {unknown}" if unknown else ""
     if _only_counts(answer):
-        note(f"{counted(answer.total, 'hit')}; none is shown, as --limit says")
+        note(f"{count_of(answer, 'hit')}; none is shown, as --limit says")
     elif not answer.hits:
         # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
         understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
@@ -307,9 +308,9 @@ def _tell(answer: SearchAnswer, view: View) -> None:
         # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
         click.echo(render_related(answer, view), err=True, nl=False)
     if answer.hits and sys.stdout.isatty():
-        more = f"{len(answer.hits):,} of " if answer.total > len(answer.hits) else ""
-        most = max(answer.total, len(answer.hits))
-        took = f"{more}{counted(most, 'hit')} in {sum(answer.timings_ms.values()):.0f} ms"
+        shown = len(answer.hits)
+        hits = f"{shown:,} of {count_of(answer, 'hit')}" if answer.total > shown else counted(shown, "hit")
+        took = f"{hits} in {sum(answer.timings_ms.values()):.0f} ms"
         facts = (took, _weaker(answer), _unread(answer))
         note("; ".join(filter(None, facts)))
 

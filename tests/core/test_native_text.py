@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,11 @@ def passages(draw: st.DrawFn) -> tuple[str, list[Match]]:
     return text, [(start, min(start + size, len(text)), tuple(draw(terms))) for start, size in places]
 
 
+def _nearness(texts: Sequence[str]) -> list[float]:
+    """Cosines of every kind: equal ones, negative ones, and such as rounding makes equal."""
+    return [(len(text) % 7 - 1) / 7 + len(text) % 3 * 1e-7 for text in texts]
+
+
 @given(
     passages(),
     st.dictionaries(st.sampled_from(["a", "b", "数"]), st.floats(0, 9) | st.sampled_from([1.0, 2.0])),
@@ -95,7 +101,7 @@ def test_lines_are_those_of_the_reference(
     context: int,
 ) -> None:
     text, spans = passage
-    telling = Telling(weights, said, (lambda texts: [len(text) % 7 / 7 for text in texts]) if asks_meaning else None)
+    telling = Telling(weights, said, _nearness if asks_meaning else None)
     ordered = sorted([span for span in spans if span[0] < span[1]])
     is_blank = not text or text.isspace()
     expected = ((), 5) if is_blank else snippets._show_lines(text, 5, ordered, max_lines, context, telling)
@@ -109,25 +115,30 @@ def test_lines_of_real_files_are_those_of_the_reference() -> None:
     for start in range(0, len(file), 900):
         text = file[start : start + 1700]
         spans: list[Match] = [(one.start, one.end, tuple(one.terms)) for one in analysis.matching_spans(text, wanted)]
-        telling = Telling({"seed": 3.5}, {"random"})
-        shown = snippets.show_lines(text, 1, spans, 3, 0, telling)
-        assert shown == snippets._show_lines(text, 1, sorted(spans), 3, 0, telling)
-        told += core().best_lines(text, spans, telling.units, (), str, -1, 3, 0, 400, 300, False) is not None
-    assert told > 20, "nearly all lines are chosen by the core"
+        for nearness in (None, _nearness):
+            telling = Telling({"seed": 3.5}, {"random"}, nearness)
+            shown = snippets.show_lines(text, 1, spans, 3, 0, telling)
+            assert shown == snippets._show_lines(text, 1, sorted(spans), 3, 0, telling)
+            told += core().best_lines(text, spans, telling.units, (), str, -1, 3, 0, 400, 300, nearness) is not None
+    assert told > 40, "nearly all lines are chosen by the core, by words and by meaning"
 
 
 def test_wrong_arguments_of_lines_raise() -> None:
     units = Telling().units
     with pytest.raises(ValueError, match="in order"):
-        core().best_lines("a b", [(2, 3, ("b",)), (0, 1, ("a",))], units, (), str, -1, 1, 0, 400, 0, False)
+        core().best_lines("a b", [(2, 3, ("b",)), (0, 1, ("a",))], units, (), str, -1, 1, 0, 400, 0, None)
     with pytest.raises(ValueError, match="at least 1"):
-        core().best_lines("a b", [], units, (), str, -1, 0, 0, 400, 0, False)
+        core().best_lines("a b", [], units, (), str, -1, 0, 0, 400, 0, None)
     with pytest.raises(TypeError):
-        core().best_lines("a b", [3], units, (), str, -1, 1, 0, 400, 0, False)  # type: ignore[list-item]
+        core().best_lines("a b", [3], units, (), str, -1, 1, 0, 400, 0, None)  # type: ignore[list-item]
     with pytest.raises(ValueError, match="units"):
-        core().best_lines("a b", [(0, 1, ("a",))], lambda term: -1, (), str, -1, 1, 0, 400, 0, False)
+        core().best_lines("a b", [(0, 1, ("a",))], lambda term: -1, (), str, -1, 1, 0, 400, 0, None)
     with pytest.raises(ZeroDivisionError):
-        core().best_lines("a b", [(0, 1, ("a",))], lambda term: 1 // 0, (), str, -1, 1, 0, 400, 0, False)
+        core().best_lines("a b", [(0, 1, ("a",))], lambda term: 1 // 0, (), str, -1, 1, 0, 400, 0, None)
+    with pytest.raises(ValueError, match="one nearness"):
+        core().best_lines("a b", [], units, (), str, -1, 1, 0, 400, 0, lambda texts: [])
+    with pytest.raises(ZeroDivisionError):
+        core().best_lines("a b", [], units, (), str, -1, 1, 0, 400, 0, lambda texts: [1 / 0])
 
 
 @pytest.mark.parametrize("size", [99, 100, 101, 127, 128, 129, 700])

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "1"
+_VERSION = "2"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 
@@ -41,7 +41,7 @@ class NativeCore(Protocol):
         context: int,
         longest: int,
         small: int,
-        asks_meaning: bool,
+        nearness: Callable[[Sequence[str]], Sequence[float]] | None,
     ) -> tuple[int, list[tuple[int, int, int, tuple[tuple[int, int], ...]]]] | None: ...
 
     def vocabulary(self, entries: bytes) -> object: ...

@@ -5,7 +5,9 @@
 /* A line by its first byte and its first character, and the same of its end, without the break. */
 typedef struct {
     Py_ssize_t byte, start, end_byte, end;
+    double near;  /* how near in meaning to the query, once that was asked */
     int said;  /* -1: not looked at */
+    int is_judged;  /* whether meaning has judged it */
 } Line;
 
 /* A term of a match: its number, and the match it belongs to. */
@@ -25,8 +27,9 @@ typedef struct {
     int64_t *units, *held;  /* by the number of a term */
     int32_t term_count;
     int64_t all;
-    PyObject *said, *plain;
+    PyObject *said, *plain, *text, *nearness;
     Py_ssize_t longest_said;
+    int has_asked, has_near;  /* whether meaning was asked, and has judged a line */
 } Passage;
 
 static void free_passage(Passage *passage) {
@@ -45,7 +48,7 @@ static int find_lines(Passage *passage) {
     passage->lines = malloc((size_t)count * sizeof *passage->lines);
     if (passage->lines == NULL) return -1;
     Line *line = passage->lines;
-    *line = (Line){0, 0, 0, 0, -1};
+    *line = (Line){0, 0, 0, 0, 0.0, -1, 0};
     for (Py_ssize_t at = 0; at < size; at++, character++) {
         while (at < size && ((uint8_t)text[at] & 0xC0) == 0x80) at++;
         if (at == size) break;
@@ -53,7 +56,7 @@ static int find_lines(Passage *passage) {
         line->end_byte = at;
         line->end = character;
         if (text[at] == '\r' && at + 1 < size && text[at + 1] == '\n') at++, character++;
-        *++line = (Line){at + 1, character + 1, 0, 0, -1};
+        *++line = (Line){at + 1, character + 1, 0, 0, 0.0, -1, 0};
     }
     line->end_byte = size;
     line->end = character;
@@ -186,55 +189,200 @@ static int64_t units_in(Passage *passage, Py_ssize_t top, Py_ssize_t bottom, Py_
     return sum;
 }
 
-/* The first line of the stretch that tells most. Returns 0 when meaning must decide, -1 after an error. */
-static int best_stretch(Passage *passage, Py_ssize_t most, int asks_meaning, Py_ssize_t *best) {
-    Py_ssize_t last = passage->line_count > most ? passage->line_count - most : 0, first = 0, tops = 0, previous = -1;
-    Py_ssize_t clearest = 0, best_count = -1;
-    int64_t best_units = -1, clearest_units = -1, rival = 0;
-    struct { Py_ssize_t top; int64_t units; } *found = malloc(((size_t)passage->match_count + 1) * sizeof *found);
-    if (found == NULL) return PyErr_NoMemory(), -1;
-    for (Py_ssize_t number = 0; number < passage->match_count; number++) {
-        Py_ssize_t top = passage->matches[number][2] < last ? passage->matches[number][2] : last, count;
-        if (top == previous) continue;
-        int64_t units = units_in(passage, previous = top, top + most, &first, &count);
-        if (units < 0) return free(found), -1;
-        found[tops].top = top;
-        found[tops++].units = units;
-        if (units > clearest_units) clearest_units = units, clearest = top;
-        if (units > best_units || (units == best_units && count > best_count))
-            best_units = units, best_count = count, *best = top;
-    }
-    for (Py_ssize_t at = 0; at < tops; at++) {
-        Py_ssize_t distance = found[at].top < clearest ? clearest - found[at].top : found[at].top - clearest;
-        if (distance >= most && found[at].units > rival) rival = found[at].units;
-    }
-    free(found);
-    if (tops == 0) {
-        while (*best + 1 < passage->line_count && is_blank(passage, *best)) ++*best;
-        return !asks_meaning;
-    }
-    /* 0.3 as in _is_clear: more than 7 of 10 parts, and 3 of 10 ahead. */
-    return !asks_meaning
-           || (10 * clearest_units > 7 * passage->all && 10 * (clearest_units - rival) >= 3 * passage->all);
-}
+#define LONGEST_LINE 400
+#define MOST_JUDGED 6
 
-/* The line of a stretch that tells most, or its first; 0 in `found` when none of them holds a match. */
-static Py_ssize_t best_line(Passage *passage, Py_ssize_t top, Py_ssize_t bottom, int *found) {
-    Py_ssize_t best = top, first = 0, previous = -1;
-    int64_t most = -1;
-    *found = 0;
+/* The lines to be judged by meaning, in order: those whose words tell most, or all where no two hold any. */
+static Py_ssize_t lines_to_judge(Passage *passage, Py_ssize_t chosen[MOST_JUDGED]) {
+    Py_ssize_t first = 0, previous = -1, lines = 0, kept = 0, count;
+    int64_t worth[MOST_JUDGED];
     for (Py_ssize_t number = 0; number < passage->match_count; number++) {
-        Py_ssize_t line = passage->matches[number][2], count;
-        if (line < top || line >= bottom || line == previous) continue;
+        Py_ssize_t line = passage->matches[number][2], at;
+        if (line == previous) continue;
         int64_t units = units_in(passage, previous = line, line + 1, &first, &count);
         if (units < 0) return -1;
-        if (units > most) most = units, best = line;
-        *found = 1;
+        lines++;
+        for (at = kept < MOST_JUDGED ? kept++ : MOST_JUDGED; at > 0 && units > worth[at - 1]; at--)
+            if (at < MOST_JUDGED) worth[at] = worth[at - 1], chosen[at] = chosen[at - 1];
+        if (at < MOST_JUDGED) worth[at] = units, chosen[at] = line;
     }
-    return best;
+    if (lines < 2) return 0;
+    for (Py_ssize_t at = 1; at < kept; at++)
+        for (Py_ssize_t to = at; to > 0 && chosen[to] < chosen[to - 1]; to--) {
+            Py_ssize_t line = chosen[to];
+            chosen[to] = chosen[to - 1], chosen[to - 1] = line;
+        }
+    return kept;
 }
 
-#define LONGEST_LINE 400
+/* Adds a line to those that `nearness` is asked about, if it says something. Returns 0 when it is too long for that. */
+static int add_piece(Passage *passage, Py_ssize_t number, PyObject *pieces) {
+    Line *line = &passage->lines[number];
+    int said = is_blank(passage, number) ? 1 : is_said(passage, number);
+    if (said) return said < 0 ? -1 : 1;
+    if (line->end - line->start > LONGEST_LINE) return 0;
+    PyObject *piece = PyUnicode_Substring(passage->text, line->start, line->end);
+    int failed = piece == NULL || PyList_Append(pieces, piece) < 0;
+    Py_XDECREF(piece);
+    line->is_judged = 1;
+    return failed ? -1 : 1;
+}
+
+static int read_nearness(Passage *passage, PyObject *pieces) {
+    if (PyList_Size(pieces) == 0) return 1;
+    PyObject *given = PyObject_CallFunctionObjArgs(passage->nearness, pieces, NULL), *values;
+    values = given == NULL ? NULL : PySequence_Tuple(given);
+    Py_XDECREF(given);
+    if (values == NULL) return -1;
+    Py_ssize_t at = 0, count = PyTuple_Size(values);
+    if (count != PyList_Size(pieces)) PyErr_SetString(PyExc_ValueError, "each line has one nearness");
+    for (Py_ssize_t number = 0; number < passage->line_count; number++) {
+        if (!passage->lines[number].is_judged || PyErr_Occurred()) continue;
+        double near = PyFloat_AsDouble(PyTuple_GetItem(values, at++));
+        passage->lines[number].near = near > 0.0 ? near : 0.0;
+    }
+    Py_DECREF(values);
+    passage->has_near = 1;
+    return PyErr_Occurred() ? -1 : 1;
+}
+
+/* Has meaning judge the lines, once. Returns 0 when one of them is too long, -1 after an error. */
+static int ask_meaning(Passage *passage) {
+    if (passage->has_asked) return 1;
+    passage->has_asked = 1;
+    Py_ssize_t chosen[MOST_JUDGED], count = lines_to_judge(passage, chosen);
+    PyObject *pieces = count < 0 ? NULL : PyList_New(0);
+    if (pieces == NULL) return -1;
+    int done = 1;
+    for (Py_ssize_t at = 0; at < (count ? count : passage->line_count) && done > 0; at++)
+        done = add_piece(passage, count ? chosen[at] : at, pieces);
+    if (done > 0) done = read_nearness(passage, pieces);
+    Py_DECREF(pieces);
+    return done;
+}
+
+/* The weight of some lines by words and, where meaning was asked, by meaning, rounded as Python does it. */
+static double weight_of(const Passage *passage, int64_t units, double near) {
+    if (!passage->has_near) return (double)units;
+    char *digits = PyOS_double_to_string((double)units / (double)passage->all + near, 'f', 6, 0, NULL);
+    double weight = digits == NULL ? -1.0 : PyOS_string_to_double(digits, NULL, NULL);
+    PyMem_Free(digits);
+    return weight;
+}
+
+/* A stretch of lines by its first one: the units of its words, and the number of its matches. */
+typedef struct {
+    Py_ssize_t top, count;
+    int64_t units;
+} Stretch;
+
+static Py_ssize_t last_top(const Passage *passage, Py_ssize_t most) {
+    return passage->line_count > most ? passage->line_count - most : 0;
+}
+
+/* The stretches that begin with a line that holds a match; their number, -1 after an error. */
+static Py_ssize_t matched_stretches(Passage *passage, Py_ssize_t most, Stretch *found) {
+    Py_ssize_t last = last_top(passage, most), first = 0, tops = 0;
+    for (Py_ssize_t number = 0; number < passage->match_count; number++) {
+        Py_ssize_t top = passage->matches[number][2] < last ? passage->matches[number][2] : last;
+        if (tops && found[tops - 1].top == top) continue;
+        found[tops].top = top;
+        found[tops].units = units_in(passage, top, top + most, &first, &found[tops].count);
+        if (found[tops++].units < 0) return -1;
+    }
+    return tops;
+}
+
+/* Whether words alone tell which stretch is shown: more than 7 of 10 parts, and 3 of 10 ahead, as in _is_clear. */
+static int is_clear(const Passage *passage, Py_ssize_t most, const Stretch *found, Py_ssize_t tops) {
+    Py_ssize_t best = 0;
+    int64_t rival = 0;
+    for (Py_ssize_t at = 1; at < tops; at++)
+        if (found[at].units > found[best].units) best = at;
+    for (Py_ssize_t at = 0; at < tops; at++) {
+        Py_ssize_t distance = at < best ? found[best].top - found[at].top : found[at].top - found[best].top;
+        if (distance >= most && found[at].units > rival) rival = found[at].units;
+    }
+    return tops && 10 * found[best].units > 7 * passage->all
+           && 10 * (found[best].units - rival) >= 3 * passage->all;
+}
+
+/* Adds the stretches that begin with the nearest lines; their number then, -1 after an error. */
+static Py_ssize_t near_stretches(Passage *passage, Py_ssize_t most, Stretch *found, Py_ssize_t tops) {
+    Py_ssize_t last = last_top(passage, most), before = -1;
+    for (Py_ssize_t taken = 0; taken < most; taken++) {
+        Py_ssize_t best = -1, at = 0, first = 0;
+        for (Py_ssize_t number = 0; number < passage->line_count; number++) {
+            const Line *line = &passage->lines[number];
+            if (!line->is_judged) continue;
+            /* Those that are nearer, or as near and further up, were taken. */
+            if (before >= 0 && (line->near > passage->lines[before].near
+                                || (line->near == passage->lines[before].near && number <= before)))
+                continue;
+            if (best < 0 || line->near > passage->lines[best].near) best = number;
+        }
+        if (best < 0) break;
+        Py_ssize_t top = (before = best) < last ? best : last;
+        while (at < tops && found[at].top != top) at++;
+        if (at < tops) continue;
+        found[tops].top = top;
+        found[tops].units = units_in(passage, top, top + most, &first, &found[tops].count);
+        if (found[tops++].units < 0) return -1;
+    }
+    return tops;
+}
+
+/* The first line of the stretch that tells most. Returns 0 when a line is too long to be judged, -1 after an error. */
+static int best_stretch(Passage *passage, Py_ssize_t most, Py_ssize_t *best) {
+    Py_ssize_t spare = most < passage->line_count ? most : passage->line_count;
+    Stretch *found = malloc((size_t)(passage->match_count + spare + 1) * sizeof *found);
+    if (found == NULL) return PyErr_NoMemory(), -1;
+    Py_ssize_t tops = matched_stretches(passage, most, found), best_count = -1;
+    int done = tops < 0 ? -1 : 1;
+    if (done > 0 && passage->nearness != NULL && !is_clear(passage, most, found, tops)) {
+        done = ask_meaning(passage);
+        if (done > 0 && (tops = near_stretches(passage, most, found, tops)) < 0) done = -1;
+    }
+    double most_weight = -1.0;
+    for (Py_ssize_t at = 0; at < tops && done > 0; at++) {
+        double near = 0.0;
+        Py_ssize_t bottom = found[at].top + most < passage->line_count ? found[at].top + most : passage->line_count;
+        for (Py_ssize_t number = found[at].top; number < bottom && passage->has_near; number++)
+            if (passage->lines[number].near > near) near = passage->lines[number].near;
+        double weight = weight_of(passage, found[at].units, near);
+        if (weight < most_weight || (weight == most_weight && found[at].count < best_count)) continue;
+        if (weight == most_weight && found[at].count == best_count && found[at].top > *best) continue;
+        most_weight = weight, best_count = found[at].count, *best = found[at].top;
+    }
+    free(found);
+    if (tops == 0)
+        while (*best + 1 < passage->line_count && is_blank(passage, *best)) ++*best;
+    return PyErr_Occurred() ? -1 : done;
+}
+
+/* The line of a stretch that tells most, or its first. Returns 0 when a line is too long, -1 after an error. */
+static int best_line(Passage *passage, Py_ssize_t top, Py_ssize_t bottom, Py_ssize_t *best) {
+    Py_ssize_t first = 0, number = 0, count;
+    double most = -1.0;
+    int holds_match = 0;
+    for (Py_ssize_t match = 0; match < passage->match_count && !holds_match; match++)
+        holds_match = passage->matches[match][2] >= top && passage->matches[match][2] < bottom;
+    if (!holds_match && passage->nearness != NULL) {
+        int done = ask_meaning(passage);
+        if (done < 1) return done;
+    }
+    *best = top;
+    for (Py_ssize_t line = top; line < bottom; line++) {
+        while (number < passage->match_count && passage->matches[number][2] < line) number++;
+        int is_matched = number < passage->match_count && passage->matches[number][2] == line;
+        if (!is_matched && !(passage->has_near && passage->lines[line].is_judged)) continue;
+        int64_t units = is_matched ? units_in(passage, line, line + 1, &first, &count) : 0;
+        if (units < 0) return -1;
+        double weight = weight_of(passage, units, passage->lines[line].near);
+        if (weight > most) most = weight, *best = line;
+    }
+    return PyErr_Occurred() ? -1 : 1;
+}
 
 /* The marks of a line: the parts of matches in it, those that touch each other as one. */
 static PyObject *marks_of(const Passage *passage, const Line *line) {
@@ -287,23 +435,22 @@ static PyObject *shown_lines(const Passage *passage, Py_ssize_t top, Py_ssize_t 
 /* What a caller wants to see. */
 typedef struct {
     Py_ssize_t most, context, longest, small;
-    int asks_meaning;
 } Wish;
 
 static PyObject *choose_lines(Passage *passage, const Wish *wish, Py_ssize_t characters) {
-    Py_ssize_t top = 0, bottom = passage->line_count;
+    Py_ssize_t top = 0, bottom = passage->line_count, best;
+    int done = 1;
     if (characters > wish->small) {
-        int is_clear = best_stretch(passage, wish->most, wish->asks_meaning, &top);
-        if (is_clear < 0) return NULL;
-        if (!is_clear) Py_RETURN_NONE;
+        done = best_stretch(passage, wish->most, &top);
         if (bottom - top > wish->most) bottom = top + wish->most;
     }
-    while (bottom - top > 1 && is_blank(passage, bottom - 1)) bottom--;
-    while (bottom - top > 1 && is_blank(passage, top)) top++;
-    int found;
-    Py_ssize_t best = best_line(passage, top, bottom, &found);
-    if (best < 0) return NULL;
-    if (!found && wish->asks_meaning) Py_RETURN_NONE;
+    if (done > 0) {
+        while (bottom - top > 1 && is_blank(passage, bottom - 1)) bottom--;
+        while (bottom - top > 1 && is_blank(passage, top)) top++;
+        done = best_line(passage, top, bottom, &best);
+    }
+    if (done < 0) return NULL;
+    if (!done) Py_RETURN_NONE;
     top = top > wish->context ? top - wish->context : 0;
     bottom = passage->line_count - bottom > wish->context ? bottom + wish->context : passage->line_count;
     for (Py_ssize_t number = top; number < bottom; number++) {
@@ -313,17 +460,18 @@ static PyObject *choose_lines(Passage *passage, const Wish *wish, Py_ssize_t cha
 }
 
 PyObject *native_best_lines(PyObject *module, PyObject *arguments) {
-    PyObject *text, *matches, *units, *copy, *result = NULL;
+    PyObject *matches, *units, *copy, *result = NULL;
     Passage passage = {.all = 0};
     Wish wish;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "UO!OOOnnnnnp", &text, &PyList_Type, &matches, &units, &passage.said,
-                          &passage.plain, &passage.longest_said, &wish.most, &wish.context, &wish.longest, &wish.small,
-                          &wish.asks_meaning))
+    if (!PyArg_ParseTuple(arguments, "UO!OOOnnnnnO", &passage.text, &PyList_Type, &matches, &units,
+                          &passage.said, &passage.plain, &passage.longest_said, &wish.most, &wish.context,
+                          &wish.longest, &wish.small, &passage.nearness))
         return NULL;
+    if (passage.nearness == Py_None) passage.nearness = NULL;
     if (wish.most < 1 || wish.context < 0) return PyErr_Format(PyExc_ValueError, "lines to show are at least 1");
     copy = PyList_GetSlice(matches, 0, PyList_Size(matches)); /* Python code runs in between */
-    if (copy == NULL || utf8_of(text, &passage.utf8) < 0) {
+    if (copy == NULL || utf8_of(passage.text, &passage.utf8) < 0) {
         Py_XDECREF(copy);
         return NULL;
     }
@@ -331,7 +479,7 @@ PyObject *native_best_lines(PyObject *module, PyObject *arguments) {
         if (!PyErr_Occurred()) PyErr_NoMemory();
     } else {
         if (passage.all == 0) passage.all = 1;
-        result = choose_lines(&passage, &wish, PyUnicode_GetLength(text));
+        result = choose_lines(&passage, &wish, PyUnicode_GetLength(passage.text));
     }
     free_passage(&passage);
     Py_DECREF(copy);

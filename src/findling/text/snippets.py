@@ -128,9 +128,9 @@ def show_lines(
     ordered = sorted([span for span in spans if span[0] < span[1]])
     longest = _LONGEST_LINE if context < WHOLE_PASSAGE else len(text)
     if native is not None:
-        said, asks_meaning = telling.said, telling.nearness is not None
+        said = telling.said
         limits = max(map(len, said), default=-1), max_lines, context, longest, _SMALL * max_lines
-        found = native.best_lines(text, ordered, telling.units, said, plain_line, *limits, asks_meaning)
+        found = native.best_lines(text, ordered, telling.units, said, plain_line, *limits, telling.nearness)
         if found is not None:
             best, lines = found
             shown = [

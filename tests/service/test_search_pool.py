@@ -6,10 +6,12 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +214,13 @@ def crash_once(legs: Retrievers, mark: Path) -> str:
     return "done"
 
 
+_numbers = count()
+
+
+def take_a_number(legs: Retrievers) -> int:
+    return next(_numbers)
+
+
 def fail(legs: Retrievers) -> None:
     raise ZeroDivisionError("a fault")
 
@@ -267,6 +276,24 @@ def test_others_are_answered_while_one_takes_too_long(index: PooledIndex) -> Non
     assert ids
 
 
+def test_calls_are_begun_in_the_order_in_which_they_came(index: PooledIndex) -> None:
+    callers, overtaken, latest = 6, [], [read(index, take_a_number)]
+
+    def ask() -> None:
+        for _ in range(100):
+            before = latest[0]
+            number = read(index, take_a_number)
+            overtaken.append(number - before)
+            latest[0] = max(latest[0], number)
+
+    with ThreadPoolExecutor(callers) as several:
+        for asking in [several.submit(ask) for _ in range(callers)]:
+            asking.result()
+    # Before a call come those that were there; a thread that was not on a core may have asked later than it thinks.
+    overtaken.sort()
+    assert overtaken[len(overtaken) * 9 // 10] <= callers + 1
+
+
 def test_a_process_that_dies_for_no_fault_of_the_question_is_asked_again(index: PooledIndex, tmp_path: Path) -> None:
     assert read(index, crash_once, tmp_path / "mark") == "done"
 
@@ -311,6 +338,25 @@ def test_processes_end_when_they_are_idle_and_with_the_pool(index: PooledIndex, 
     assert is_gone(second)
     with pytest.raises(findling.FindlingError, match="shutting down"):
         read(index, process_id)
+
+
+def test_the_front_opens_no_vectors_that_are_in_step(tree: Path, settings: findling.Settings) -> None:
+    code = f"""
+import sys
+import findling
+from findling.domain.permissions import OWNER
+from findling.service.server.engine_pool import Host
+
+values = {{"store.home": {settings["store.home"]!r}, "semantic.model": "none"}}
+host = Host(findling.Settings().override(values, "test"), {str(tree)!r}, processes=2)
+host.warm_up()
+with host.client(OWNER) as client:
+    assert client.search("parse a date header").meaning["speed"] == "instant"
+host.close()
+print("numpy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_the_number_of_processes(settings: findling.Settings) -> None:

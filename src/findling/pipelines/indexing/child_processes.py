@@ -15,7 +15,15 @@ from typing import IO, Any
 
 import findling
 
-__all__ = ["EXIT_OUT_OF_MEMORY", "EXIT_TOO_SLOW", "child_command", "limited_time", "read_frame", "write_frame"]
+__all__ = [
+    "EXIT_OUT_OF_MEMORY",
+    "EXIT_TOO_SLOW",
+    "child_command",
+    "framed",
+    "limited_time",
+    "read_frame",
+    "write_frame",
+]
 
 EXIT_TOO_SLOW, EXIT_OUT_OF_MEMORY = 1, 3
 """Exit codes; faulthandler ends a process with the first."""
@@ -42,8 +50,14 @@ def read_frame(stream: IO[bytes]) -> bytes | None:
     return body if len(body) == length else None
 
 
+def framed(value: Any) -> bytes:
+    """A value as one frame."""
+    body = pickle.dumps(value, protocol=5)
+    return _LENGTH.pack(len(body)) + body
+
+
 def write_frame(stream: IO[bytes], value: Any) -> None:
-    """Write a value as one frame."""
+    """Write a value as one frame, which may be large and is not copied."""
     body = pickle.dumps(value, protocol=5)
     stream.write(_LENGTH.pack(len(body)))
     stream.write(body)

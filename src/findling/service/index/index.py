@@ -147,17 +147,22 @@ class Index:
         return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable())
 
     def is_level(self) -> bool:
-        """Whether all legs of `legs` are in step; a keyword leg that was not is now. The caller holds the lock.
-
-        A leg in step is not opened for that, which costs more than all the rest of a run that finds nothing to do.
-        """
+        """Whether all legs of `legs` are in step; a keyword leg that was not is now. The caller holds the lock."""
         store = self.files.store
         if self.files.backend.keyword_seq(store.get_meta("store_id") or "", self.files.unit) != store.seq():
             self.files.sound_leg()
+        return self.has_level_instants()
+
+    def has_level_instants(self) -> bool:
+        """Whether instant vectors, if any are wanted, are in step with the truth.
+
+        A leg in step is not opened for that, which costs more than all the rest of a run that finds nothing to do.
+        """
         if not self._settings["semantic.instant"]:
             return True
         from findling.models.local.instant import InstantEmbedder
 
+        store = self.files.store
         try:
             state = self.files.backend.vector_state(store.get_meta("store_id") or "", InstantEmbedder.fingerprint)
         except CorruptError:

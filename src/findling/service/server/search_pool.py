@@ -8,22 +8,19 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import signal
-import socket
-import subprocess
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from findling.domain.budgets import current_budget
-from findling.domain.errors import BusyError, OverdueError, WorkerError
-from findling.pipelines.indexing.child_processes import EXIT_OUT_OF_MEMORY, child_command, read_frame, write_frame
+from findling.domain.errors import BusyError, FindlingError, WorkerError
+from findling.pipelines.indexing.child_processes import framed
 from findling.pipelines.indexing.workers import available_cores
 from findling.service.index.index import Index
-from findling.service.server.search_process import Call, Outcome
+from findling.service.server.search_process import Call, Outcome, SearchProcess
 
 if TYPE_CHECKING:
     from findling.domain.results import Degradation
@@ -63,6 +60,7 @@ class PooledIndex(Index):
         self._pool = pool
         self._place = pickle.dumps((workspace, settings), protocol=5)
         self._loaded: dict[str, bool] = {}
+        self._levelled: object = None
 
     def read(
         self,
@@ -80,7 +78,7 @@ class PooledIndex(Index):
         budget = current_budget()
         for is_last in (False, False, True):
             self.reader(principals)  # whose legs are made here, by the one writer
-            self.vectors.level_all()
+            self._level_vectors()
             before_s = budget.cpu_s
             call = Call(self._place, verb, principals, notes, args, options, budget, accepts_late=is_last)
             try:
@@ -97,6 +95,15 @@ class PooledIndex(Index):
                 notes += [behind] if behind not in notes else []
         answer: _Answer = self._result(outcome)
         return answer
+
+    def _level_vectors(self) -> None:
+        """Bring vectors in step with what was written since the last time."""
+        state = self.files.store.seq(), self.files.backend.version()
+        if state != self._levelled:
+            # Without a model their header tells: to open them takes 0.2 s and 20 MB that only search processes need.
+            if self._settings["semantic.model"] != "none" or not self.has_level_instants():
+                self.vectors.level_all()
+            self._levelled = state
 
     def _result(self, outcome: Outcome) -> Any:
         self._loaded.update(outcome.loaded)
@@ -116,6 +123,7 @@ class PooledIndex(Index):
         self.require()
         behind = self.files.level_leg()
         notes += [behind] if behind is not None else []
+        self._level_vectors()
         try:
             times: dict[str, float] = self._result(self._pool.ask(Call(self._place)))
         except _NoProcessError as error:
@@ -141,15 +149,17 @@ class _NoProcessError(WorkerError):
 class SearchPool:
     """At most `most` processes; when all that run are busy, one more is started. Any thread may ask.
 
-    A call may take `memory` bytes more than its process has, by default half of the machine's.
+    Calls are begun in the order in which they came. A call may take `memory` bytes more than its process has, by
+    default half of the machine's.
     """
 
     def __init__(self, most: int, *, memory: int = 0) -> None:
         self._most = most
         self._memory = memory or _half_of_memory()
-        self._changed = threading.Condition()
-        self._free: list[_SearchProcess] = []
-        self._all: set[_SearchProcess] = set()
+        self._guard = threading.Lock()
+        self._waiting: deque[_Turn] = deque()
+        self._free: list[SearchProcess] = []
+        self._all: set[SearchProcess] = set()
         self._is_starting = False
         self._failure: _NoProcessError | None = None
         self._known: OrderedDict[bytes, None] = OrderedDict()
@@ -162,27 +172,29 @@ class SearchPool:
         be started or end over it, BusyError when the pool is closed.
         """
         longest_s = call.budget.longest_s if call.budget is not None else _START_S
-        problem = ""
+        frame, problem = framed(call), ""
         for _ in range(_ATTEMPTS):
-            process = self._take()
+            process = self._begun(frame)
             try:
-                outcome = process.exchange(call, longest_s)
+                answer = process.receive(longest_s)
             except BaseException:
                 self._drop(process)
                 raise
-            if outcome is not None:
+            if answer is not None:
+                # Before the answer is read: the process has the next call while this thread is busy with that.
                 self._give_back(process, call.place)
                 break
             problem = self._drop(process)
         else:
             raise WorkerError(f"a search process ended over this: {problem}", hint="ask for less; findling doctor")
+        outcome: Outcome = pickle.loads(answer)
         if outcome.fault:
             raise RuntimeError(f"a search process failed:\n{outcome.fault}")
         return outcome
 
     def rest(self, idle_s: float) -> None:
         """End the processes that nobody has asked for so long."""
-        with self._changed:
+        with self._guard:
             idle = [one for one in self._free if time.monotonic() - one.used_at >= idle_s]
             self._free = [one for one in self._free if one not in idle]
         for process in idle:
@@ -190,38 +202,59 @@ class SearchPool:
 
     def close(self) -> None:
         """End all processes; questions under way fail. Closing twice is fine."""
-        with self._changed:
+        with self._changing():
             self._is_closed = True
             self._free.clear()
             processes = list(self._all)
-            self._changed.notify_all()
         for process in processes:
             self._drop(process)
 
-    def _take(self) -> _SearchProcess:
-        with self._changed:
-            while not self._free:
-                if self._is_closed:
-                    raise BusyError("findling is shutting down", hint="try again when it runs again")
-                if self._failure is not None and not self._all and not self._is_starting:
-                    failure, self._failure = self._failure, None
-                    raise failure
-                self._begin_start()
-                self._changed.wait()
-            process = self._free.pop()
-            if not self._free:  # one more than is busy: nobody has to wait for its start
-                self._begin_start()
-            return process
+    def _begun(self, frame: bytes) -> SearchProcess:
+        """The process that has a call, once it is the turn of the call."""
+        turn = _Turn(frame)
+        with self._changing():
+            self._waiting.append(turn)
+        return turn.process()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Change the pool; then the calls that waited longest have the processes that are free."""
+        with self._guard:
+            yield
+            decided = self._decided()
+        for turn in decided:
+            turn.begin()
+
+    def _decided(self) -> list[_Turn]:
+        """The calls that wait no longer; for others a process is started. The caller holds the lock."""
+        decided: list[_Turn] = []
+        has_given = False
+        while self._waiting:
+            if self._is_closed:
+                outcome: SearchProcess | FindlingError = BusyError(
+                    "findling is shutting down", hint="try again when it runs again"
+                )
+            elif self._free:
+                outcome, has_given = self._free.pop(), True
+            elif self._failure is not None and not self._all and not self._is_starting:
+                outcome, self._failure = self._failure, None
+            else:
+                break
+            decided.append(self._waiting.popleft())
+            decided[-1].outcome = outcome
+        if self._waiting or (has_given and not self._free):  # one more than is busy: nobody has to wait for its start
+            self._begin_start()
+        return decided
 
     def _begin_start(self) -> None:
         """Start one more process, if there may be one more. The caller holds the lock."""
-        if len(self._all) < self._most and not self._is_starting:
+        if len(self._all) < self._most and not self._is_starting and not self._is_closed:
             self._is_starting = True
             threading.Thread(target=self._start, name="findling-start", daemon=True).start()
 
-    def _give_back(self, process: _SearchProcess, place: bytes) -> None:
+    def _give_back(self, process: SearchProcess, place: bytes) -> None:
         process.used_at = time.monotonic()
-        with self._changed:
+        with self._changing():
             self._known[place] = None
             self._known.move_to_end(place)
             while len(self._known) > _MOST_KNOWN:
@@ -229,113 +262,65 @@ class SearchPool:
             is_dismissed = self._is_closed
             if not is_dismissed:
                 self._free.append(process)
-                self._changed.notify()
         if is_dismissed:
             self._drop(process)
 
-    def _drop(self, process: _SearchProcess) -> str:
+    def _drop(self, process: SearchProcess) -> str:
         """End a process; how it has ended by itself, if it has."""
-        with self._changed:
+        with self._changing():
             self._all.discard(process)
-            self._changed.notify_all()
         return process.end()
 
     def _start(self) -> None:
         """Start a process that has loaded what is known; while it loads, those that run answer."""
-        process: _SearchProcess | None = None
+        process: SearchProcess | None = None
         failure: _NoProcessError | None = None
         try:
-            process = _SearchProcess(self._memory)
-            with self._changed:
+            process = SearchProcess(self._memory)
+            with self._guard:
                 known = list(self._known)
             for place in known:
-                if process.exchange(Call(place), _START_S) is None:
+                process.send(framed(Call(place)))
+                if process.receive(_START_S) is None:
                     raise OSError(process.end())
         except Exception as error:  # whatever it is, those who wait have to be told
             if process is not None:
                 process.end()
             process, hint = None, "check the memory and the number of processes this user may have (ulimit -a)"
             failure = _NoProcessError(f"no search process can be started: {error}", hint=hint)
-        with self._changed:
+        with self._changing():
             self._is_starting = False
             self._failure = failure
             if process is not None and not self._is_closed:
                 self._all.add(process)
                 self._free.append(process)
                 process = None
-            self._changed.notify_all()
         if process is not None:  # the pool was closed meanwhile
             process.end()
 
 
-class _SearchProcess:
-    """One process at the other end of a socket; a pipe whose other end is open here keeps it alive."""
+class _Turn:
+    """A call that waits for its turn: for a process that has it, or an error."""
 
-    def __init__(self, memory: int) -> None:
-        ours, theirs = socket.socketpair()
-        life, self._life = os.pipe()
-        try:
-            self._process = subprocess.Popen(
-                child_command("findling.service.server.search_process", life, memory),
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                pass_fds=(life,),
-                # There is a process for every core already.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            )
-        except BaseException:
-            ours.close()
-            os.close(self._life)
-            raise
-        finally:
-            theirs.close()
-            os.close(life)
-        self._line, self._inbox, self._outbox = ours, ours.makefile("rb"), ours.makefile("wb")
-        self.used_at = time.monotonic()
-        self._ending = threading.Lock()
+    def __init__(self, frame: bytes) -> None:
+        self._frame = frame
+        self.outcome: SearchProcess | FindlingError | None = None
+        self._is_over = threading.Lock()
+        self._is_over.acquire()
 
-    def exchange(self, call: Call, longest_s: float) -> Outcome | None:
-        """The outcome of a call; `None` when the process has died over it for no fault of the call.
+    def begin(self) -> None:
+        """Send the call to its process: whichever thread comes by, so that the process waits for no other one."""
+        if isinstance(self.outcome, SearchProcess):
+            self.outcome.send(self._frame)
+        self._is_over.release()
 
-        Raises OverdueError for a call that took more than it may.
-        """
-        self._line.settimeout(longest_s or None)
-        try:
-            write_frame(self._outbox, call)
-            frame = read_frame(self._inbox)
-        except TimeoutError as error:
-            raise _overdue(f"there was no answer within {longest_s:g} s") from error
-        except (OSError, ValueError):  # it is gone, or was ended by another thread
-            frame = None
-        if frame is not None:
-            outcome: Outcome = pickle.loads(frame)
-            return outcome
-        status = self._status()
-        if status == -signal.SIGPROF:
-            raise _overdue("the answer took more computing than it may")
-        if status == EXIT_OUT_OF_MEMORY:
-            raise _overdue("the answer took more memory than it may")
-        return None
-
-    def end(self) -> str:
-        """End the process; how it has ended by itself, if it has. Any thread may call it, and twice is fine."""
-        with self._ending:
-            if self._life >= 0:
-                os.close(self._life)
-                self._life = -1
-            self._process.kill()
-            status = self._status()
-            for stream in (self._inbox, self._outbox, self._line):
-                with suppress(OSError):
-                    stream.close()
-        return f"signal {-status}" if status < 0 else f"status {status}"
-
-    def _status(self) -> int:
-        return self._process.wait()
-
-
-def _overdue(what: str) -> OverdueError:
-    return OverdueError(what, hint="ask for less, or allow more time")
+    def process(self) -> SearchProcess:
+        """The process that has the call. Raises the error."""
+        self._is_over.acquire()
+        assert self.outcome is not None
+        if isinstance(self.outcome, FindlingError):
+            raise self.outcome
+        return self.outcome
 
 
 def _half_of_memory() -> int:

@@ -1,4 +1,4 @@
-"""The code of a search process: calls of its front in, outcomes out, within limits of memory and computing.
+"""A search process, and its front's end of the line: calls in, outcomes out, within limits of memory and computing.
 
 A call names an index and a verb, which reads it. The front has brought the keyword leg up to date before. The end of
 the front, however it comes, ends the process.
@@ -12,25 +12,38 @@ import pickle
 import signal
 import socket
 import threading
+import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from math import isinf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 
 from findling.domain.budgets import WorkBudget, spending
-from findling.domain.errors import FindlingError
+from findling.domain.errors import FindlingError, OverdueError
 from findling.domain.results import Degradation
-from findling.pipelines.indexing.child_processes import EXIT_OUT_OF_MEMORY, limited_time, read_frame, write_frame
+from findling.pipelines.indexing.child_processes import (
+    EXIT_OUT_OF_MEMORY,
+    child_command,
+    framed,
+    limited_time,
+    read_frame,
+)
 from findling.service.index.index import Index
 from findling.service.index.model_choice import ModelTable
 
-__all__ = ["GRACE_S", "Call", "Outcome", "main"]
+__all__ = ["GRACE_S", "Call", "Outcome", "SearchProcess", "main"]
 
 GRACE_S = 2.0
 """A search keeps its limits by itself, and gives what it has. What does not keep them is ended after this."""
+
+_SEND_S = 10.0
+"""Seconds that a call may take into the socket of its process, which waits for it."""
+
+_PIECE = 1 << 16
+"""Bytes that the front reads at once: an answer of ten hits has 20 kB."""
 
 _MOST_OPEN = 16
 """Workspaces that stay open, as many as in the front."""
@@ -67,6 +80,83 @@ class Outcome(NamedTuple):
     is_late: bool = False
 
 
+class SearchProcess:
+    """One process at the other end of a socket; a pipe whose other end is open here keeps it alive."""
+
+    def __init__(self, memory: int) -> None:
+        ours, theirs = socket.socketpair()
+        life, self._life = os.pipe()
+        try:
+            import subprocess  # which no search process needs
+
+            self._process = subprocess.Popen(
+                child_command("findling.service.server.search_process", life, memory),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                pass_fds=(life,),
+                # There is a process for every core already.
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            )
+        except BaseException:
+            ours.close()
+            os.close(self._life)
+            raise
+        finally:
+            theirs.close()
+            os.close(life)
+        self._line, self._inbox = ours, cast(IO[bytes], ours.makefile("rb", _PIECE))
+        self._line.settimeout(_SEND_S)
+        self.used_at = time.monotonic()
+        self._ending = threading.Lock()
+
+    def send(self, frame: bytes) -> None:
+        """Send a call to a process that has none. Where it is gone, whoever receives learns that."""
+        with suppress(OSError):
+            self._line.sendall(frame)
+
+    def receive(self, longest_s: float) -> bytes | None:
+        """The pickled outcome of the call; `None` when the process has died over it for no fault of the call.
+
+        Raises OverdueError for a call that took more than it may.
+        """
+        try:
+            self._line.settimeout(longest_s or None)
+            answer = read_frame(self._inbox)
+        except TimeoutError as error:
+            raise _overdue(f"there was no answer within {longest_s:g} s") from error
+        except (OSError, ValueError):  # it is gone, or was ended by another thread
+            answer = None
+        if answer is not None:
+            self._line.settimeout(_SEND_S)
+            return answer
+        status = self._status()
+        if status == -signal.SIGPROF:
+            raise _overdue("the answer took more computing than it may")
+        if status == EXIT_OUT_OF_MEMORY:
+            raise _overdue("the answer took more memory than it may")
+        return None
+
+    def end(self) -> str:
+        """End the process; how it has ended by itself, if it has. Any thread may call it, and twice is fine."""
+        with self._ending:
+            if self._life >= 0:
+                os.close(self._life)
+                self._life = -1
+            self._process.kill()
+            status = self._status()
+            for stream in (self._inbox, self._line):
+                with suppress(OSError):
+                    stream.close()
+        return f"signal {-status}" if status < 0 else f"status {status}"
+
+    def _status(self) -> int:
+        return self._process.wait()
+
+
+def _overdue(what: str) -> OverdueError:
+    return OverdueError(what, hint="ask for less, or allow more time")
+
+
 def main(life: int, memory: int) -> None:
     """Serve the front at the socket on standard input; `life` is a pipe that ends with the front.
 
@@ -99,7 +189,7 @@ def _end_with(life: int) -> None:
 
 
 def _serve(line: socket.socket, memory: int) -> None:
-    inbox, outbox = line.makefile("rb"), line.makefile("wb")
+    inbox = line.makefile("rb")
     opened: OrderedDict[bytes, Index] = OrderedDict()
     models = ModelTable()
     while (frame := read_frame(inbox)) is not None:
@@ -113,9 +203,10 @@ def _serve(line: socket.socket, memory: int) -> None:
         _limit_memory(None if call.verb is None else memory)
         outcome = _outcome(opened[call.place], call)
         try:
-            write_frame(outbox, outcome)
+            frame = framed(outcome)
         except (AttributeError, TypeError, pickle.PicklingError):
-            write_frame(outbox, Outcome(fault=traceback.format_exc(), budget=call.budget))
+            frame = framed(Outcome(fault=traceback.format_exc(), budget=call.budget))
+        line.sendall(frame)  # at once: the front wakes once for an answer
 
 
 def _outcome(index: Index, call: Call) -> Outcome:

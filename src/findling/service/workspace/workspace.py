@@ -140,7 +140,7 @@ def workspaces_above(folder: Path, subject: Path, home: Path) -> list[Workspace]
     A workspace with a name has none: its name means that one alone.
     """
     places: Sequence[Workspace] = _plain_places(subject, home)
-    if not places or (home / _POINTERS).exists():
+    if not places or os.access(f"{home}/{_POINTERS}", os.F_OK):
         folder_at = _finder(home)
         places = [Workspace(folder_at(root), root) for root in (subject, *subject.parents)]
     own, *above = places
@@ -180,10 +180,8 @@ def folder_of(key: str, home: Path) -> Path:
 
 def holds_workspace(folder: Path) -> bool:
     """Whether there is a workspace in a folder, also one that has lost its store."""
-    if (folder / STORE_FILE).exists():
-        return True
-    # Of the folders above most are not there: a question that asks three times saves 0.1 ms.
-    return folder.exists() and (has_store(folder) or (folder / IDENTITY_FILE).exists())
+    # Most folders above are not there, and a question asks for all of them three times: `exists` costs an exception.
+    return os.access(folder, os.F_OK) and (has_store(folder) or (folder / IDENTITY_FILE).exists())
 
 
 def backend_at(folder: Path) -> Backend:

@@ -16,6 +16,7 @@ __all__ = ["ask_warm", "main", "stay_warm"]
 
 def main() -> int:
     """Run the command line, here or in the warm process, and return its exit code."""
+    _open_missing_streams()
     code = ask_warm()
     if code is not None:
         os._exit(code)  # nothing was opened that has to be closed
@@ -24,6 +25,15 @@ def main() -> int:
     code = run()
     _leave(code)
     return code
+
+
+def _open_missing_streams() -> None:
+    """Have streams that the shell has closed lead nowhere: an index would get their numbers, and their messages."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
 
 
 def ask_warm() -> int | None:

@@ -344,6 +344,17 @@ def test_an_ascii_stream_gets_ascii(project: Path) -> None:
     assert "| def login(user):" in done.stdout
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+@pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full"])
+def test_a_stream_that_is_closed_or_full_changes_no_exit_code(project: Path, streams: str) -> None:
+    """An open file had the number of a closed stream; a note that could not be written ended the search."""
+    command = ["sh", "-c", f'"$@" {streams}', "sh", sys.executable, "-m", "findling"]
+    for args, code in ((["login"], 0), (["lgoin"], 0), (["xylophone"], 1), (["-Q", "-"], 2), (["--nonsense"], 2)):
+        done = run_process([*command, *args])
+        assert (done.returncode, "Traceback" in done.stderr) == (code, False), args
+        assert bool(done.stdout) == (code == 0 and ">&-" not in streams.replace("2>&-", ""))
+
+
 def test_a_closed_pipe_is_no_error(project: Path) -> None:
     for n in range(300):
         (project / "docs" / f"page{n}.md").write_text(f"login page {n}\n" * 50)

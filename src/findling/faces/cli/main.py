@@ -14,7 +14,7 @@ import click
 
 from findling import __version__
 from findling.domain.errors import FindlingError, UsageError
-from findling.faces.cli.output.terminal import hush_stdout, note, prepare_streams, write
+from findling.faces.cli.output.terminal import hush, note, prepare_streams, write
 from findling.faces.cli.request.command_table import COMMANDS, GROUPS, MOVED
 
 __all__ = ["COMMANDS", "GROUPS", "cli", "completion", "print_version", "route", "run"]
@@ -68,7 +68,7 @@ def run(args: Sequence[str] | None = None) -> int:
         note("interrupted")
         return 130
     except BrokenPipeError:
-        hush_stdout()
+        hush(sys.stdout)
         return 0
     except OSError as error:
         note(f"{error.filename}: {error.strerror}" if error.filename else str(error), "findling doctor")

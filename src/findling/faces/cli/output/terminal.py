@@ -19,7 +19,7 @@ __all__ = [
     "ask_before_indexing",
     "display_width",
     "fit",
-    "hush_stdout",
+    "hush",
     "is_interactive",
     "joins_previous",
     "note",
@@ -103,10 +103,16 @@ def write(text: str, *, styled: bool = False) -> None:
 
 
 def note(message: str, hint: str = "") -> None:
-    """Tell something that is no part of the answer: on stderr, with the next step if there is one."""
-    click.echo(f"findling: {show_controls_in_lines(message)}", err=True)
-    if hint:
-        click.echo(f"  try: {show_controls_in_lines(hint)}", err=True)
+    """Tell something that is no part of the answer: on stderr, with the next step if there is one.
+
+    The answer and its exit code do not depend on whether it can be written.
+    """
+    try:
+        click.echo(f"findling: {show_controls_in_lines(message)}", err=True)
+        if hint:
+            click.echo(f"  try: {show_controls_in_lines(hint)}", err=True)
+    except OSError:  # its reader has gone, or its disk is full
+        hush(sys.stderr)
 
 
 def tell_index_runs() -> None:
@@ -161,6 +167,6 @@ def ask_before_indexing(root: Path, yes: bool) -> None:
         raise UsageError(f"{root} was not indexed", hint="name a smaller folder")
 
 
-def hush_stdout() -> None:
-    """Let the interpreter's last flush go nowhere: the reader of stdout has gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def hush(stream: TextIO) -> None:
+    """Have all further output go nowhere, the interpreter's last flush included: nobody can read the stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

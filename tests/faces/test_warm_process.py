@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -152,6 +153,23 @@ def test_variables_of_the_shell_count(warm: Warm, root: Path, variables: dict[st
     assert (asked[0], *map(without_times, asked[1:])) == (alone[0], *map(without_times, alone[1:]))
 
 
+def test_a_variable_without_a_name_changes_nothing(warm: Warm, root: Path) -> None:
+    asked = warm.asked("spoon", "-l", cwd=root, **{"": "nameless"})
+    assert asked == (0, "team/notes.md\n", "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_says_the_same(warm: Warm, root: Path, closed: str) -> None:
+    """The line to the process had the number of the stream: stdin was read from it, and an answer written to it."""
+    for args in (["-Q", "-", "-l"], ["spoon", "-l"], ["sesion", "-l"]):
+        command = ["sh", "-c", f'"$@" {closed}', "sh", *SHELL, *args]
+        alone, asked = (
+            run_process(command, env=warm.environ | {"FINDLING_SERVE_AUTO": wish}, cwd=root)
+            for wish in ("never", "always")
+        )
+        assert (asked.returncode, asked.stdout, asked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+
+
 def test_stdin_is_that_of_the_shell(warm: Warm, root: Path) -> None:
     lines = "session\ntoken\n"
     asked = warm.asked("-Q", "-", "--json", stdin=lines, cwd=root)
@@ -266,9 +284,25 @@ def test_a_question_that_hangs_is_given_up(warm: Warm, root: Path, waiting: Boun
     assert "the warm process was ended" in err
 
 
-@pytest.mark.parametrize("limits", ["umask 077", "ulimit -n 200", "nice", "export LC_ALL=C", "export PYTHONUTF8=1"])
+def test_a_pause_of_the_machine_is_no_silence(warm: Warm, root: Path, waiting: BoundedProcess) -> None:
+    """A container that is paused stops the question as long as its shell; that killed it."""
+    processes = (waiting.pid, *forks_in(warm, root))
+    for pid in processes:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(6.0)  # more than a shell's patience
+    for pid in processes:
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.3)
+    out, err = waiting.communicate("spoon\n")
+    assert (waiting.returncode, err) == (0, "")
+    assert "team/notes.md" in out
+
+
+@pytest.mark.parametrize(
+    "limits", ["umask 077", "ulimit -n 200", "nice", "chrt --idle 0", "export LC_ALL=C", "export FINDLING_CORE=off"]
+)
 def test_a_shell_of_another_standing_is_left_alone(warm: Warm, root: Path, limits: str) -> None:
-    command = f'{limits} "$@"' if limits == "nice" else f'{limits}; "$@"'
+    command = f'{limits} "$@"' if limits in ("nice", "chrt --idle 0") else f'{limits}; "$@"'
     done = run_process(["sh", "-c", command, "sh", *ASK, "session"], env=warm.environ, cwd=root)
     assert done.returncode == ALONE
     assert warm.asked("session", cwd=root)[0] == 0
@@ -400,6 +434,19 @@ def test_a_search_in_a_terminal_starts_one_and_says_so_once(warm: Warm, root: Pa
     finally:
         run_process([*SHELL, "serve", "--stop"], env=environ)
     assert eventually(lambda: not (tmp_path / "home" / FOLDER / SOCKET).exists())
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make such a container")
+def test_a_process_in_another_container_is_not_stopped(warm: Warm, tmp_path: Path) -> None:
+    """Its number is 0 there, and a signal to 0 reaches the whole group of the command."""
+    command = ["unshare", "--pid", "--fork", *SHELL, "serve", "--stop"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with BoundedProcess(command, env=warm.environ, start_new_session=True, **streams) as process:
+        _, err = process.communicate()
+    if "unshare failed" in err:
+        pytest.skip("a container cannot be made here")
+    assert (process.returncode, "in another container" in err) == (1, True)
+    assert warm.process.poll() is None
 
 
 def test_a_home_that_a_settings_file_names_has_one_too(warm: Warm, root: Path, tmp_path: Path) -> None:

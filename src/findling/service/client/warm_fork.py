@@ -152,7 +152,8 @@ def _receive(line: socket.socket) -> _Asked | None:
     *facts, count = map(os.fsdecode, body.split(b"\0", 5)[:5])
     rest = body.split(b"\0")[5:]
     argv, variables = rest[: int(count)], rest[int(count) :]
-    environ = {name: value for name, _, value in (variable.partition(b"=") for variable in variables)}
+    pairs = (variable.partition(b"=") for variable in variables)
+    environ = {name: value for name, _, value in pairs if name}  # one without a name can be had, and not set
     return _Asked(tuple(facts), [os.fsdecode(one) for one in argv], environ)
 
 
@@ -168,20 +169,25 @@ def _verdict(fork: Fork, asked: _Asked, line: socket.socket) -> bytes:
     if is_stale:
         return ALONE
     pid, user = peer_of(line)
-    is_equal = user == os.geteuid() and born_with(asked.environ) == own.variables
-    return READY if is_equal and standing_of(str(pid)) == own.standing else b""
+    if user != os.geteuid() or born_with(asked.environ) != own.variables:
+        return b""
+    try:
+        return READY if standing_of(str(pid)) == own.standing else b""
+    except OSError:  # a process that cannot be seen from here, in another container
+        return b""
 
 
 def _take_place(asked: _Asked, streams: Sequence[int], stand_in: StandIn) -> None:
-    """Have the shell's streams, folder, environment, arguments and signals."""
-    for number, stream in enumerate(streams[:3]):
-        os.dup2(stream, number)
+    """Have the shell's folder, environment, streams, arguments and signals."""
     os.fchdir(streams[3])
-    for stream in streams:
-        os.close(stream)
     os.environ.clear()
     os.environb.update(asked.environ)
     time.tzset()
+    # Behind all that may fail: an error is for the log, and the shell does the command.
+    for number, stream in enumerate(streams[:3]):
+        os.dup2(stream, number)
+    for stream in streams:
+        os.close(stream)
     sys.argv[:] = asked.argv
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin = _text(_ShellStream(0, stand_in, "rb"), sys.stdin)
@@ -250,8 +256,8 @@ def _report(fork: Fork, *, leave: bool = False, kit: dict[str, Any] | None = Non
         fork.reports.send(json.dumps({"leave": leave, "kit": kit, "indexes": indexes}).encode())
 
 
-_BORN_WITH = (b"PYTHON", b"LC_", b"LANG", b"LD_", b"MALLOC_", b"GLIBC_", b"OMP_", b"OPENBLAS_", b"MKL_")
-"""Beginnings of variables that a process obeys when it starts, and not later."""
+_BORN_WITH = tuple(b"PYTHON LC_ LANG LD_ MALLOC_ GLIBC_ OMP_ OPENBLAS_ MKL_ TMPDIR SQLITE_TMPDIR FINDLING_CORE".split())
+"""Beginnings of variables that a process obeys when it starts, and not later. SQLite asks for its folder once."""
 
 _SAME = (
     "Umask: NoNewPrivs: Uid: Gid: Groups: Seccomp: Seccomp_filters: CapInh: CapPrm: CapEff: CapBnd: CapAmb:"
@@ -288,8 +294,9 @@ def standing_of(pid: str) -> object:
     with suppress(OSError), open(f"{place}/attr/current", "rb") as file:  # kernels without such labels
         label = file.read()
     spaces = [os.readlink(f"{place}/ns/{space}") for space in _SPACES]
-    nice = os.getpriority(os.PRIO_PROCESS, 0 if pid == "self" else int(pid))
-    return status, limits, label, spaces, os.readlink(f"{place}/root"), nice
+    number = 0 if pid == "self" else int(pid)
+    turns = os.getpriority(os.PRIO_PROCESS, number), os.sched_getscheduler(number)
+    return status, limits, label, spaces, os.readlink(f"{place}/root"), turns
 
 
 def program_stamp(known: Iterable[str] = ()) -> _Stamps:

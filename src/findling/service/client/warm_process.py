@@ -135,6 +135,8 @@ class _WarmProcess:
             self._listener.close()
             self._reports.close()
             code = carry_out(self._fork, line)
+        except (BrokenPipeError, ConnectionResetError, TimeoutError):
+            pass  # the shell has gone
         except BaseException:
             import traceback
 
@@ -237,8 +239,6 @@ WARM_PROCESS = (sys.executable, "-P", "-c", "from findling.__main__ import stay_
 
 _TOLD_FILE = "warm.told"
 _LOG_FILE = "warm.log"
-_LARGEST_PIPE = 60_000
-"""Bytes that a pipe holds on Linux, while nobody reads it, are 65,536."""
 
 
 def _start(home: Path, asked: str, names: Sequence[str]) -> bool:
@@ -263,13 +263,17 @@ def _start(home: Path, asked: str, names: Sequence[str]) -> bool:
 
 
 def stop(home: Path) -> int | None:
-    """Ask the warm process of a home to leave; its number, or `None` when there is none."""
+    """Ask the warm process of a home to leave; its number, or `None` when there is none.
+
+    One in another container has the number 0 here, and stays.
+    """
     line = reach(str(daemon_folder(home)), SOCKET)
     if line is None:
         return None
     pid, _ = peer_of(line)
     line.close()
-    os.kill(pid, signal.SIGTERM)
+    if pid:  # a signal to 0 would end this command and its neighbours
+        os.kill(pid, signal.SIGTERM)
     return pid
 
 
@@ -285,18 +289,15 @@ def _link(path: Path, target: Path) -> None:
 
 def _spawn(home: Path, log: Path) -> None:
     """Start the process in a session of its own, with all that this one has loaded to begin with."""
-    kit = json.dumps(describe_kit()).encode()
-    reading, writing = os.pipe()
-    try:
-        os.write(writing, kit if len(kit) <= _LARGEST_PIPE else b"null")
-        os.close(writing)
-        writes = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    # No pipe: of a user with 1,000 others it holds one page, and the shell would wait for a reader.
+    with os.fdopen(os.memfd_create("findling-kit"), "wb") as kit:
+        kit.write(json.dumps(describe_kit()).encode())
+        kit.seek(0)
         streams = [
-            (os.POSIX_SPAWN_DUP2, reading, 0),
+            (os.POSIX_SPAWN_DUP2, kit.fileno(), 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
-            (os.POSIX_SPAWN_OPEN, 2, str(log), writes, 0o600),
+            (os.POSIX_SPAWN_OPEN, 2, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         ]
         command = [*WARM_PROCESS, str(home)]
-        os.posix_spawn(command[0], command, os.environ, file_actions=streams, setsid=True)
-    finally:
-        os.close(reading)
+        # A shell may block signals that end or interrupt the commands of others.
+        os.posix_spawn(command[0], command, os.environ, file_actions=streams, setsid=True, setsigmask=())

@@ -123,7 +123,10 @@ _BEGIN_S = 1.0
 """Patience with a process that gives no sign of life."""
 
 _SILENCE_S = 5.0
-"""Patience with one that has begun; it gives a sign twice a second, and a busy machine may delay that."""
+"""Patience with one that has begun; it gives a sign every second, and a busy machine may delay that."""
+
+_WAITS = 5
+"""Waits in which that patience runs out. Where all processes are paused, only one of them runs out at once."""
 
 _SIGINT, _SIGKILL = 2, 9
 
@@ -172,16 +175,19 @@ def _begin(line: socket, argv: list[str]) -> int:
 
 
 def _outcome(line: socket, fork: int) -> int | None:
-    line.settimeout(_SILENCE_S)
-    heard = b""
+    line.settimeout(_SILENCE_S / _WAITS)
+    heard, silent = b"", 0
     while True:
         try:
-            said = line.recv(64)
+            said, silent = line.recv(64), 0
         except KeyboardInterrupt:
             line.send(bytes([_SIGINT]))
             continue
-        except TimeoutError:  # it hangs, with the streams of this shell
-            os.kill(fork, _SIGKILL)
+        except TimeoutError:
+            silent += 1
+            if silent < _WAITS:
+                continue
+            os.kill(fork, _SIGKILL)  # it hangs, with the streams of this shell
             said = b""
         heard += said
         _, done, code = heard.partition(DONE)

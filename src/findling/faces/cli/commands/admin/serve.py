@@ -124,15 +124,17 @@ def _stop(settings: Settings) -> int:
 
     home = home_folder(settings["store.home"])
     warm = stop_warm_process(home)
-    if warm is not None:
+    if warm:
         note(f"the warm process {warm} has ended")
+    elif warm == 0:
+        note(f"the warm process of {home} runs in another container", "findling serve --stop there")
     state = running(home)
     if state is None:
         pid = process_that_holds(home)
         if pid is None:
             if warm is None:
                 note("no daemon runs")
-            return 1 if warm is None else 0
+            return 0 if warm else 1
         raise DaemonError(f"process {pid} serves {home}, and cannot be reached", hint=how_to_kill(pid))
     try:
         call_daemon(state, "POST", "/local/stop", {}, any_version=True)

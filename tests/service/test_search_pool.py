@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ from findling.service.index.model_choice import ModelTable
 from findling.service.server.engine_pool import Host
 from findling.service.server.search_pool import PooledIndex, SearchPool, process_count
 from findling.service.workspace.workspace import locate
-from tests.processes import PATIENCE_S
+from tests.processes import PATIENCE_S, run_process
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no search processes")
 
@@ -355,7 +354,7 @@ with host.client(OWNER) as client:
 host.close()
 print("numpy" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    done = run_process([sys.executable, "-c", code], check=True)
     assert done.stdout == "False\n"
 
 

@@ -6,15 +6,25 @@ import importlib.util
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from findling.stores.vectors.vector_graph import Shape
 from findling.stores.vectors.vector_matrix import VectorMatrix
 
-__all__ = ["BATCH", "ENGINES", "RESOURCE_ROWS", "SHARES", "Search", "Vectors", "allowed_mask", "missing"]
+__all__ = [
+    "BATCH",
+    "ENGINES",
+    "RESOURCE_ROWS",
+    "SHARES",
+    "Search",
+    "Shape",
+    "Vectors",
+    "allowed_mask",
+    "missing",
+    "shape_for",
+]
 
 Vectors = NDArray[np.float32]
 Search = Callable[[Vectors, int], list[int]]
@@ -24,6 +34,23 @@ RESOURCE_ROWS = 8
 SHARES = {"all": 100, "10 %": 10, "1 %": 1}
 NEEDS = {"findling": "numpy", "usearch": "usearch", "faiss": "faiss", "hnswlib": "hnswlib", "sqlite-vec": "sqlite_vec"}
 BATCH = 10_000
+
+
+class Shape(NamedTuple):
+    """Neighbours a row of a graph, and how many candidates are held while building and while searching."""
+
+    connectivity: int
+    expansion_add: int
+    expansion_search: int
+
+
+def shape_for(rows: int) -> Shape:
+    """The shape of a peer's graph of this size: its search is wide enough to find 99 of 100."""
+    if rows < 100_000:
+        return Shape(16, 64, 640)
+    if rows < 1_000_000:
+        return Shape(24, 128, 640)
+    return Shape(32, 200, 640)
 
 
 def missing(name: str) -> str:

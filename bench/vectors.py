@@ -5,7 +5,7 @@
 Vectors are those of real text: means of static token vectors (wordllama's, 256 values, read from its package with
 safetensors and tokenizers) over windows of 64 tokens, or any file of unit vectors. Queries are 12 tokens of the same
 texts. Every engine builds and answers in processes of its own, on one thread; a peer that is not installed is named.
-Graphs have the shape findling's would have at the size. Rows belong to resources of eight; a filter allows a random
+Peers' graphs have a shape that finds 99 of 100. Rows belong to resources of eight; a filter allows a random
 tenth or hundredth of the resources. Recall is that of the ten best by exact 32-bit cosines; a row that equals the
 tenth counts. CPU time is the figure to read. Opening is wall time up to the first answer, the files out of memory
 before. Needs Linux.
@@ -33,8 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.vector_engines import BATCH, ENGINES, RESOURCE_ROWS, SHARES, Vectors, allowed_mask, missing
-from findling.stores.vectors.vector_graph import shape_for
+from bench.vector_engines import BATCH, ENGINES, RESOURCE_ROWS, SHARES, Vectors, allowed_mask, missing, shape_for
 
 QUERIES = 200
 WINDOW, QUERY_WINDOW = 64, 12

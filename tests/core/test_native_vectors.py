@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from findling.core import NativeCore, native
 from findling.models.local import instant
 from findling.models.local.instant import InstantEmbedder, instant_codes
-from findling.stores.vectors import vector_scan
+from findling.stores.vectors import vector_scan, vector_signs
 from findling.stores.vectors.vector_scan import Query
 from findling.text.analysis import wordpieces
 from tests.core.test_native_text import TEXTS
@@ -79,6 +79,26 @@ def test_every_kernel_gives_the_products_of_the_reference(size: int, rows: int, 
         assert values.tobytes() == expected.tobytes(), core().KERNELS[kernel]
     if rows:
         assert vector_scan._plain_cosines(query, codes, scales).tobytes() == expected.tobytes()
+
+
+@given(st.integers(1, 20), st.integers(0, 70), st.integers(0, 1 << 32))
+def test_differing_bits_are_those_of_the_reference(words: int, rows: int, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    signs = chance.integers(0, 1 << 64, (rows, words), np.uint64)
+    query = ~signs[0] if seed % 3 == 0 and rows else chance.integers(0, 1 << 64, words, np.uint64)
+    counts, expected = np.full(rows, 9_999, np.uint16), np.zeros(rows, np.uint16)
+    core().differing_bits(query, signs, counts)
+    vector_signs._count_differing(query, signs, expected)
+    assert counts.tolist() == expected.tolist()
+
+
+def test_signs_of_another_shape_are_refused() -> None:
+    query, signs, counts = np.zeros(4, np.uint64), np.zeros((3, 4), np.uint64), np.zeros(3, np.uint16)
+    for wrong in ((query[:3], signs, counts), (query, signs, counts[:2]), (query[:0], signs, counts)):
+        with pytest.raises(ValueError, match="one row of whole words"):
+            core().differing_bits(*wrong)
+    with pytest.raises(ValueError, match="one row of whole words"):
+        core().differing_bits(bytes(7), bytes(21), counts)
 
 
 def test_a_scan_of_rows_of_another_shape_is_refused() -> None:

@@ -183,4 +183,4 @@ def test_a_search_by_meaning_imports_what_meaning_needs(tmp_path: Path) -> None:
     assert {"numpy", "onnxruntime"} <= loaded
     assert ("simsimd" in loaded) == (native is None or len(native.KERNELS) == 1)
     assert foreign_of(loaded) <= THIRD_PARTY_OF_A_SEARCH | THIRD_PARTY_OF_MEANING
-    assert not heavy_of(loaded, {"pydantic", "rich", "fastapi", "tokenizers", "usearch", "huggingface_hub", "pytest"})
+    assert not heavy_of(loaded, {"pydantic", "rich", "fastapi", "tokenizers", "huggingface_hub", "pytest"})

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,7 @@ from findling.stores.keyword.merge import count_entries
 from findling.stores.local.maintenance import absorbed_by_all, matrices
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import count_pages, rewrite_store
-from findling.stores.vectors import vector_files
-from findling.stores.vectors.vector_files import read_header, write_header
+from findling.stores.vectors.vector_files import write_header
 from tests.processes import small_disk
 
 WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
@@ -257,21 +255,6 @@ def test_it_is_offered_for_free_pages(engine: findling.Engine, settings: findlin
     assert count_pages(engine.home / "index.sqlite").free == 0
     assert not compact_if_worthwhile(files, settings)
     assert answers(engine) == before
-
-
-# Not `importorskip`, which loads it: onnxruntime cannot be loaded after it.
-@pytest.mark.skipif(find_spec("usearch") is None, reason="needs the extra hnsw")
-def test_a_large_matrix_keeps_its_graph(
-    engine: findling.Engine, settings: findling.Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vector_files, "GRAPH_FROM", 10)
-    with findling.open(engine.root, settings=settings) as other:
-        churn(other)
-        run(other, settings)
-        (matrix,) = [one for one in matrices(engine.home) if one.header.rows]
-        header = read_header(matrix.folder)
-        assert header is not None
-        assert (header.dead, header.graph_rows) == (0, header.rows)
 
 
 def test_there_must_be_an_index(tmp_path: Path, settings: findling.Settings) -> None:

@@ -270,7 +270,7 @@ def test_vectors_of_another_length_end_no_search(sound: Path, settings: findling
     with open_engine(".", workspace="copy", settings=settings) as engine:
         store = engine.writer.store
         assert store.models() == {"later": 1}
-        matrix = VectorMatrix.open(engine.home / "vectors-x", made_for="x", dimensions=model.dimensions, graph_from=99)
+        matrix = VectorMatrix.open(engine.home / "vectors-x", made_for="x", dimensions=model.dimensions)
         leg = RefinedLeg(matrix, store, "later")
         with pytest.raises(CorruptError, match="not as its model makes them"):
             leg.commit(store.seq())

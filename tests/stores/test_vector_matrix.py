@@ -26,7 +26,7 @@ def test_an_empty_matrix_answers_and_creates_nothing(tmp_path: Path) -> None:
     matrix = _open(folder)
     answer = matrix.search(unit_vectors(1)[0], 10, also=[1, 2])
     assert (answer.hits, answer.scores, answer.mean, answer.deviation, answer.rows) == ([], {}, 0.0, 0.0, 0)
-    assert (len(matrix), matrix.state, matrix.cids(), matrix.method) == (0, {}, set(), "exact")
+    assert (len(matrix), matrix.state, matrix.cids()) == (0, {}, set())
     matrix.close()
     assert not folder.exists()
 
@@ -202,7 +202,7 @@ def test_vectors_of_another_model_are_not_used(tmp_path: Path) -> None:
     assert len(VectorMatrix.open(folder, made_for="another", dimensions=DIMENSIONS)) == 0
 
 
-@pytest.mark.parametrize("name", ["1-codes", "1-scales", "1-full", "1-cids", "1-numbers", "1-dead"])
+@pytest.mark.parametrize("name", ["1-codes", "1-scales", "1-full", "1-signs", "1-cids", "1-numbers", "1-dead"])
 def test_a_file_that_was_cut_short_or_lost_is_reported(tmp_path: Path, name: str) -> None:
     folder = _small_matrix(tmp_path)
     file = folder / name
@@ -216,7 +216,7 @@ def test_a_file_that_was_cut_short_or_lost_is_reported(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"layout": 2}', '{"layout": 2, "made_for": 3, "dimensions": 64}', "\xff"]
+    "text", ["", "[]", "{", '{"layout": 3}', '{"layout": 3, "made_for": 3, "dimensions": 64}', "\xff"]
 )
 def test_a_damaged_header_is_reported(tmp_path: Path, text: str) -> None:
     folder = _small_matrix(tmp_path)

@@ -58,6 +58,8 @@ class NativeCore(Protocol):
 
     def scan(self, query: Any, codes: Any, scales: Any, scale: float, out: Any, kernel: int = ...) -> None: ...
 
+    def differing_bits(self, query: Any, signs: Any, out: Any) -> None: ...
+
 
 def _load() -> tuple[NativeCore | None, str]:
     """The core, or the reason why there is none."""

@@ -515,6 +515,8 @@ static PyMethodDef methods[] = {
      "instant_codes(vocabulary, table, offset, texts, rest): 256 bytes a text."},
     {"scan", native_scan, METH_VARARGS,
      "scan(query, codes, scales, scale, out[, kernel]): products of a query and all rows, times both scales, into `out`."},
+    {"differing_bits", native_differing_bits, METH_VARARGS,
+     "differing_bits(query, signs, out): in how many bits each row differs from the query, as 16-bit numbers into `out`."},
     {NULL, NULL, 0, NULL},
 };
 

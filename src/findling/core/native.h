@@ -56,5 +56,6 @@ PyObject *native_count_tokens(PyObject *module, PyObject *arguments);
 PyObject *native_instant_sums(PyObject *module, PyObject *arguments);
 PyObject *native_instant_codes(PyObject *module, PyObject *arguments);
 PyObject *native_scan(PyObject *module, PyObject *arguments);
+PyObject *native_differing_bits(PyObject *module, PyObject *arguments);
 
 #endif

@@ -186,3 +186,60 @@ PyObject *native_scan(PyObject *module, PyObject *arguments) {
     }
     Py_RETURN_NONE;
 }
+
+/* --- signs --- */
+
+#if defined(__GNUC__)
+#define ONES(word) __builtin_popcountll(word)
+#else
+static int ONES(uint64_t word) {
+    int count = 0;
+    for (; word; word &= word - 1) count++;
+    return count;
+}
+#endif
+
+#define COUNT_ROWS                                                                        \
+    for (size_t row = 0; row < rows; row++) {                                             \
+        int count = 0;                                                                    \
+        for (size_t at = 0; at < size; at++) count += ONES(query[at] ^ signs[row * size + at]); \
+        out[row] = (uint16_t)count;                                                       \
+    }
+
+static void count_plain(const uint64_t *query, const uint64_t *signs, size_t rows, size_t size, uint16_t *out) {
+    COUNT_ROWS
+}
+
+#if defined(__GNUC__) && defined(__x86_64__) && !defined(FINDLING_PLAIN)
+__attribute__((target("popcnt"))) static void count_popcnt(const uint64_t *query, const uint64_t *signs, size_t rows,
+                                                           size_t size, uint16_t *out) {
+    COUNT_ROWS
+}
+
+#define COUNTER (__builtin_cpu_supports("popcnt") ? count_popcnt : count_plain)
+#else
+#define COUNTER count_plain
+#endif
+
+PyObject *native_differing_bits(PyObject *module, PyObject *arguments) {
+    Py_buffer query, signs, out;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y*y*w*", &query, &signs, &out)) return NULL;
+    size_t words = (size_t)query.len / 8, rows = words ? (size_t)signs.len / 8 / words : 0;
+    int fits = words > 0 && words <= 1023 && words * 8 == (size_t)query.len && rows * words * 8 == (size_t)signs.len
+               && (size_t)out.len == rows * sizeof(uint16_t) && (uintptr_t)query.buf % 8 == 0
+               && (uintptr_t)signs.buf % 8 == 0 && (uintptr_t)out.buf % sizeof(uint16_t) == 0;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS
+        COUNTER(query.buf, signs.buf, rows, words, out.buf);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&query);
+    PyBuffer_Release(&signs);
+    PyBuffer_Release(&out);
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "query and signs have one row of whole words, and counts one for each row");
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}

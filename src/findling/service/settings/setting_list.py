@@ -221,7 +221,7 @@ REMOVED: Mapping[str, str] = {
     "watch.poll_s": "folders are looked at every 2 seconds",
     "compact.free_share": "a part is rewritten when a quarter of it is unused",
     "index.max_memory": "reading one document may take 1 GB",
-    "semantic.hnsw_from": "a graph is searched from 200,000 passages on",
+    "semantic.hnsw_from": "vectors are looked at by their signs first from 200,000 passages on",
 }
 """Settings of earlier versions, and what there is instead."""
 

@@ -83,11 +83,10 @@ class LocalLegs:
         discard_classes(self.folder / VIEWS)
 
     def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorMatrix:
-        from findling.stores.vectors.vector_files import GRAPH_FROM
         from findling.stores.vectors.vector_matrix import VectorMatrix
 
         folder, made_for = vector_folder(self.folder, model), f"{store_id}|{model}"
-        return VectorMatrix.open(folder, made_for=made_for, dimensions=dimensions, graph_from=GRAPH_FROM)
+        return VectorMatrix.open(folder, made_for=made_for, dimensions=dimensions)
 
     def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
         from findling.stores.vectors.vector_files import read_header

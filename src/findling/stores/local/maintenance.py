@@ -126,10 +126,9 @@ def rewrite_parts(
         yield "keyword leg"
     for matrix in matrices(folder):
         if matrix.header.dead and (full or matrix.dead_share >= FREE_SHARE):
-            from findling.stores.vectors.vector_files import GRAPH_FROM
             from findling.stores.vectors.vector_matrix import rewrite_matrix
 
-            rewrite_matrix(matrix.folder, matrix.header, GRAPH_FROM)
+            rewrite_matrix(matrix.folder, matrix.header)
             yield matrix.folder.name
     if full or count_pages(folder / STORE_FILE).free_share >= FREE_SHARE:
         rewrite_store(folder / STORE_FILE)

@@ -1,1 +1,1 @@
-"""The vector leg: memory-mapped matrices and an HNSW graph."""
+"""The vector leg: memory-mapped matrices, scanned in full or by their signs first."""

@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "GRAPH_FROM",
     "Columns",
     "MatrixHeader",
     "RowWriter",
     "create_private",
     "damaged_files",
-    "file_sum",
     "map_columns",
     "next_generation",
     "read_header",
@@ -44,17 +42,22 @@ __all__ = [
     "writing",
 ]
 
-GRAPH_FROM = 200_000
-"""Passages from which a graph is searched instead of all of them."""
-
-LAYOUT = 2
+LAYOUT = 3
 """Raised when header or columns change their meaning; a matrix of another layout is rebuilt."""
 
 _HEADER = "header.json"
 
-_TYPES = {"codes": "<i1", "scales": "<f4", "full": "<f2", "cids": "<i8", "numbers": "<i8", "dead": "<i8"}
-_WIDE = frozenset({"codes", "full"})
-"""Columns that hold one value a dimension."""
+_TYPES = {
+    "codes": "<i1",
+    "scales": "<f4",
+    "full": "<f2",
+    "signs": "<u8",
+    "cids": "<i8",
+    "numbers": "<i8",
+    "dead": "<i8",
+}
+_PER_VALUE = {"codes": 1, "full": 1, "signs": 64}
+"""Columns that hold one element for so many values of a vector; the others hold one a row."""
 
 
 class MatrixHeader(NamedTuple):
@@ -65,10 +68,6 @@ class MatrixHeader(NamedTuple):
     generation: int = 0
     rows: int = 0
     dead: int = 0
-    graph_rows: int = 0
-    graph_bytes: int = 0
-    graph_twins: int = 0
-    graph_sum: int = 0
     state: Mapping[str, int] = {}
     sums: Mapping[str, Sequence[int]] = {}
 
@@ -76,12 +75,14 @@ class MatrixHeader(NamedTuple):
 class Columns(NamedTuple):
     """The rows of a matrix, mapped into memory.
 
-    `codes` times `scales` are the vectors in 8 bits, `full` holds them in 16-bit floats; `dead` are row numbers.
+    `codes` times `scales` are the vectors in 8 bits, `full` holds them in 16-bit floats, `signs` has a bit a value;
+    `dead` are row numbers.
     """
 
     codes: NDArray[np.int8]
     scales: NDArray[np.float32]
     full: NDArray[np.float16]
+    signs: NDArray[np.uint64]
     cids: NDArray[np.int64]
     numbers: NDArray[np.int64]
     dead: NDArray[np.int64]
@@ -99,7 +100,7 @@ def read_header(folder: Path) -> MatrixHeader | None:
         if values.pop("sum") != _sum_of(values):
             raise ValueError("its checksum is another one")
         header = MatrixHeader(**values)
-        numbers = (*header[1:9], *header.state.values())
+        numbers = (*header[1:5], *header.state.values())
         if not isinstance(header.made_for, str) or not all(isinstance(n, int) and n >= 0 for n in numbers):
             raise ValueError("a value is not what it should be")
     except FileNotFoundError:
@@ -226,9 +227,8 @@ def remove_generation(folder: Path, header: MatrixHeader) -> None:
 
 
 def remove_litter(folder: Path, header: MatrixHeader) -> None:
-    """Delete what belongs to another generation, graphs that were replaced, and drafts."""
-    names = (*_TYPES, f"graph-{header.graph_rows}", f"twins-{header.graph_rows}")
-    kept = {_HEADER, *(_file_name(header, name) for name in names)}
+    """Delete what belongs to another generation, and drafts."""
+    kept = {_HEADER, *(_file_name(header, name) for name in _TYPES)}
     for file in folder.iterdir():
         if file.name not in kept:
             # Some systems refuse while a reader has the file open; the next commit tries again.
@@ -249,7 +249,7 @@ def _map_column(folder: Path, header: MatrixHeader, name: str) -> NDArray[Any]:
     import numpy as np
 
     count = header.dead if name == "dead" else header.rows
-    shape = (count, header.dimensions) if name in _WIDE else (count,)
+    shape = (count, _elements(name, header.dimensions)) if name in _PER_VALUE else (count,)
     size = count * _width(name, header.dimensions)
     if size == 0:
         return np.empty(shape, _TYPES[name])
@@ -270,7 +270,12 @@ def _file_name(header: MatrixHeader, name: str) -> str:
 
 
 def _width(name: str, dimensions: int) -> int:
-    return int(_TYPES[name][-1]) * (dimensions if name in _WIDE else 1)
+    return int(_TYPES[name][-1]) * _elements(name, dimensions)
+
+
+def _elements(name: str, dimensions: int) -> int:
+    """The elements of one row of a column."""
+    return -(-dimensions // _PER_VALUE[name]) if name in _PER_VALUE else 1
 
 
 def _damaged(folder: Path, what: str) -> CorruptError:
@@ -317,13 +322,3 @@ def _is_sample_right(columns: Mapping[str, Any], sums: Mapping[str, Sequence[int
         if crc32(block) != listed[number]:
             return False
     return True
-
-
-def file_sum(*paths: Path) -> int:
-    """The checksum of files, one after the other."""
-    found = 0
-    for path in paths:
-        with path.open("rb") as file:
-            while block := file.read(_SUMMED):
-                found = crc32(block, found)
-    return found

@@ -1,4 +1,4 @@
-"""The vector leg's matrix: unit vectors of chunks in one folder, searched exactly or, beyond a size, by a graph.
+"""The vector leg's matrix: unit vectors of chunks in one folder, searched row by row or, if large, by signs first.
 
 Derived from the truth and rebuilt from it at any time. A commit carries the numbers that it has reached, so after a
 crash it is behind, and catches up.
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from findling.domain.errors import CorruptError
 from findling.domain.ports import VectorHits
 from findling.stores.vectors.vector_files import (
-    GRAPH_FROM,
     MatrixHeader,
     RowWriter,
     damaged_files,
@@ -27,8 +26,8 @@ from findling.stores.vectors.vector_files import (
     write_header,
     writing,
 )
-from findling.stores.vectors.vector_graph import grow_graph, is_behind, is_graph_sound
 from findling.stores.vectors.vector_scan import quantise
+from findling.stores.vectors.vector_signs import COARSE_FROM, signs_of
 from findling.stores.vectors.vector_view import VectorView
 
 __all__ = ["VectorMatrix", "rewrite_matrix"]
@@ -46,11 +45,11 @@ class VectorMatrix:
     Readers see the commit that was the last when they opened it, for as long as they like.
     """
 
-    def __init__(self, folder: Path, empty: MatrixHeader, view: VectorView, graph_from: int) -> None:
+    def __init__(self, folder: Path, empty: MatrixHeader, view: VectorView, coarse_from: int) -> None:
         self.folder = folder
         self._empty = empty
         self._view = view
-        self._graph_from = graph_from
+        self._coarse_from = coarse_from
         self._base = view.header
         self._writer: RowWriter | None = None
         self._added: dict[int, int] = {}
@@ -58,24 +57,19 @@ class VectorMatrix:
         self._replaced: list[int] = []
 
     @classmethod
-    def open(cls, folder: Path, *, made_for: str, dimensions: int, graph_from: int = GRAPH_FROM) -> VectorMatrix:
+    def open(cls, folder: Path, *, made_for: str, dimensions: int, coarse_from: int = COARSE_FROM) -> VectorMatrix:
         """Open the matrix in `folder`, or an empty one in memory when there is none for these vectors.
 
-        From `graph_from` rows on it keeps a graph, if the extra `hnsw` is installed. Raises CorruptError when the
-        folder holds a matrix that cannot be read.
+        From `coarse_from` rows on a search looks at their signs first. Raises CorruptError when the folder holds a
+        matrix that cannot be read.
         """
         empty = MatrixHeader(made_for, dimensions)
-        return cls(folder, empty, _open_view(folder, empty, graph_from), graph_from)
+        return cls(folder, empty, _open_view(folder, empty, coarse_from), coarse_from)
 
     @property
     def state(self) -> Mapping[str, int]:
         """The numbers given to the last commit; none when nothing was committed."""
         return self._view.header.state
-
-    @property
-    def method(self) -> str:
-        """The way it is searched: `exact` or `hnsw`."""
-        return "exact" if self._view.graph is None else "hnsw"
 
     def __len__(self) -> int:
         return self._view.live
@@ -91,9 +85,7 @@ class VectorMatrix:
 
     def damaged_parts(self) -> list[str]:
         """The files that are not what was written; every byte of them is looked at. Raises CorruptError, OSError."""
-        header = self._view.header
-        graph = [] if is_graph_sound(self.folder, header) else ["the graph of neighbours"]
-        return damaged_files(self.folder, header) + graph
+        return damaged_files(self.folder, self._view.header)
 
     def count(self, allowed: Collection[int]) -> int:
         """The number of live rows of resources with these numbers."""
@@ -133,7 +125,8 @@ class VectorMatrix:
             writer = self._start_writing()
             first = writer.rows
             rows16 = rows.astype(np.float16)
-            writer.append((codes, scales, rows16, np.array(cids, np.int64), np.array(numbers, np.int64)))
+            ids = np.array(cids, np.int64), np.array(numbers, np.int64)
+            writer.append((codes, scales, rows16, signs_of(codes), *ids))
         for row, cid in enumerate(cids, first):
             self._replace_uncommitted(cid)
             self._added[cid] = row
@@ -161,7 +154,7 @@ class VectorMatrix:
         """Release files; what was not committed is forgotten."""
         self._stop_writing()
         self._forget_uncommitted()
-        self._view = VectorView(self.folder, self._empty, self._graph_from)
+        self._view = VectorView(self.folder, self._empty, self._coarse_from)
         self._base = self._empty
 
     def _forget_uncommitted(self) -> None:
@@ -199,40 +192,34 @@ class VectorMatrix:
         if not _FEWEST_DEAD < header.dead > header.rows // 3:
             return header
         try:
-            return _copied(self.folder, header, self._graph_from)
+            return _copied(self.folder, header)
         except OSError:
             return header  # what was dropped must be gone also when the disk is full; the next commit tries again
 
     def publish(self, header: MatrixHeader) -> None:
-        """Let a header count, then the graph that it lacks; what is not committed is forgotten."""
-        self._show(header)
-        self._stop_writing()
-        self._forget_uncommitted()
-        if is_behind(self.folder, header, self._graph_from):
-            for grown in grow_graph(self.folder, header, self._view.columns.codes):
-                self._show(grown)
-
-    def _show(self, header: MatrixHeader) -> None:
+        """Let a header count; what is not committed is forgotten."""
         write_header(self.folder, header)
         self._base = header
-        self._view = VectorView(self.folder, header, self._graph_from)
+        self._view = VectorView(self.folder, header, self._coarse_from)
         remove_litter(self.folder, header)
+        self._stop_writing()
+        self._forget_uncommitted()
 
 
-def rewrite_matrix(folder: Path, header: MatrixHeader, graph_from: int) -> None:
+def rewrite_matrix(folder: Path, header: MatrixHeader) -> None:
     """Write the live rows of a matrix once more; readers keep what they have opened.
 
     A commit does so only when a third of the rows is dead. The caller holds the write lock. Raises CorruptError,
     DiskFullError or ReadOnlyError; the old rows then stand.
     """
     with writing(folder):
-        matrix = VectorMatrix(folder, header, VectorView(folder, header, graph_from), graph_from)
-        matrix.publish(_copied(folder, header, graph_from))
+        matrix = VectorMatrix(folder, header, VectorView(folder, header), COARSE_FROM)
+        matrix.publish(_copied(folder, header))
 
 
-def _copied(folder: Path, header: MatrixHeader, graph_from: int) -> MatrixHeader:
+def _copied(folder: Path, header: MatrixHeader) -> MatrixHeader:
     """The live rows as a new generation. Raises OSError without room for it; nothing is left then."""
-    old = VectorView(folder, header, graph_from)
+    old = VectorView(folder, header)
     fresh = MatrixHeader(header.made_for, header.dimensions, next_generation(folder), state=header.state)
     try:
         with closing(RowWriter(folder, fresh)) as writer:
@@ -246,11 +233,11 @@ def _copied(folder: Path, header: MatrixHeader, graph_from: int) -> MatrixHeader
         raise
 
 
-def _open_view(folder: Path, empty: MatrixHeader, graph_from: int) -> VectorView:
+def _open_view(folder: Path, empty: MatrixHeader, coarse_from: int) -> VectorView:
     header = read_header(folder)
     while header is not None and header[:2] == empty[:2]:
         try:
-            return VectorView(folder, header, graph_from)
+            return VectorView(folder, header, coarse_from)
         except OSError as error:
             # A commit may have replaced the files since the header was read.
             newer = read_header(folder)
@@ -258,4 +245,4 @@ def _open_view(folder: Path, empty: MatrixHeader, graph_from: int) -> VectorView
                 message = f"the vector matrix in {folder} cannot be read: {error}"
                 raise CorruptError(message, hint="findling doctor --repair") from error
             header = newer
-    return VectorView(folder, empty, graph_from)
+    return VectorView(folder, empty, coarse_from)

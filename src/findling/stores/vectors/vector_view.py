@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from findling.domain.ports import VectorHits
 from findling.stores.vectors.vector_files import Columns, MatrixHeader, map_columns
-from findling.stores.vectors.vector_graph import Graph, open_graph
 from findling.stores.vectors.vector_scan import (
     Candidates,
     Query,
@@ -23,42 +21,31 @@ from findling.stores.vectors.vector_scan import (
     scan_rows,
     spread,
 )
+from findling.stores.vectors.vector_signs import COARSE_FROM, near_rows
 
 __all__ = ["VectorView"]
 
-_SAMPLE = 2_000
+_SAMPLE = 8_000
 """Rows from which mean and deviation are taken when not every row is looked at."""
 
-_SPARE = 1.5
-"""More candidates than the share of rows that pass calls for: they are never spread evenly."""
 
-_COST_OF_A_CANDIDATE = 16
-"""Fetching one more candidate from the graph costs as much as looking at so many rows."""
-
-_ROWS_BEFORE_OPENING = 1_000_000
-"""Opening a graph costs 70 ms, most of it its library: as much as one look at so many rows."""
+_ROWS_A_CANDIDATE = 40
+"""Fewer rows than this for each candidate, and a quarter of them had to be looked at closely."""
 
 
 class VectorView:
     """Rows, mapped into memory; later commits do not touch them, and may delete their files without harm."""
 
-    def __init__(self, folder: Path, header: MatrixHeader, graph_from: int) -> None:
+    def __init__(self, folder: Path, header: MatrixHeader, coarse_from: int = COARSE_FROM) -> None:
         """Raises CorruptError, or FileNotFoundError when a newer commit has deleted the files meanwhile."""
         self.header = header
         self.columns: Columns = map_columns(folder, header)
         self.alive = np.ones(header.rows, np.bool_)
         self.alive[self.columns.dead] = False
         self.live = int(np.count_nonzero(self.alive))
-        self._folder = folder
-        self._graph_from = graph_from
-        self._was_asked = False
+        self._coarse_from = coarse_from
         self._latest: tuple[Collection[int], NDArray[np.bool_], int] | None = None
         """The resources of the latest search: a caller with limited rights asks for the same ones again and again."""
-
-    @cached_property
-    def graph(self) -> Graph | None:
-        """The graph of neighbours, if the matrix is large enough to have one."""
-        return open_graph(self._folder, self.header) if self.header.rows >= self._graph_from else None
 
     def rows_of(self, cids: Iterable[int]) -> NDArray[np.int64]:
         """The live rows of those chunks that have one."""
@@ -88,7 +75,7 @@ class VectorView:
             rows = self._by_cid[1]
             found = scan_rows(self.columns, query, wanted, rows if keep is None else rows[keep[rows]])
         else:
-            found = self._by_graph(query, wanted, keep, passed) or scan(self.columns, query, wanted, keep)
+            found = self._by_signs(query, wanted, keep, passed) or scan(self.columns, query, wanted, keep)
         mean, deviation = spread(found)
         rows = self.rows_of(also)
         scores = dict(zip(self.columns.cids[rows].tolist(), cosines(self.columns, query, rows).tolist(), strict=True))
@@ -104,28 +91,14 @@ class VectorView:
             self._latest = latest = allowed, keep, int(np.count_nonzero(keep))
         return latest[1:]
 
-    def _by_graph(self, query: Query, wanted: int, keep: NDArray[np.bool_] | None, passed: int) -> Candidates | None:
-        """Candidates from the graph and from the rows it lacks; `None` when looking at every row is better."""
-        if passed < self._graph_from // 8 or wanted == 0:
+    def _by_signs(self, query: Query, wanted: int, keep: NDArray[np.bool_] | None, passed: int) -> Candidates | None:
+        """Candidates among the rows with the query's signs; `None` when looking at every row is better."""
+        if wanted == 0 or passed < max(self._coarse_from, _ROWS_A_CANDIDATE * wanted):
             return None
-        fetched = ceil(wanted * _SPARE * self.header.rows / passed)
-        graph = self._graph_worth_opening() if passed >= _COST_OF_A_CANDIDATE * fetched else None
-        if graph is None:
-            return None
-        near = graph.nearest(query, fetched, keep, wanted)
-        if len(near) < wanted // 3:
-            return None  # what passes the filter lies far from the query: only a full look finds it
-        rest = scan(self.columns, query, wanted, keep, first=graph.rows)
+        near = near_rows(self.columns, query, wanted, keep)
+        found = scan_rows(self.columns, query, wanted, near)
         sample = self._sample if keep is None or keep is self.alive else _evenly(np.flatnonzero(keep))
-        sampled = scan_rows(self.columns, query, 0, sample)
-        return sampled._replace(rows=np.concatenate((near, rest.rows)))
-
-    def _graph_worth_opening(self) -> Graph | None:
-        """The graph; `None` for the first query, which is often the only one of its process."""
-        if "graph" in self.__dict__ or self._was_asked or self.header.rows > _ROWS_BEFORE_OPENING:
-            return self.graph
-        self._was_asked = True
-        return None
+        return scan_rows(self.columns, query, 0, sample)._replace(rows=found.rows)
 
     @cached_property
     def _by_cid(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -68,7 +68,7 @@ def test_rank_30_with_every_boost_never_beats_rank_1_of_both_legs() -> None:
         "semantic": [(1, 1.0), *((item, 1.0) for item in range(102, 130)), (30, 1.0)],
         "other": [(item, 1.0) for item in range(201, 230)] + [(40, 1.0)],
     }
-    fused = [(item, score) for item, score, _ in rrf(legs)]
+    fused = rrf(legs).ranking
     assert dict(fused)[1] == pytest.approx(2 / 61)
     assert dict(fused)[30] == pytest.approx(2 / 90)
     places = [one.id for one in boosted(fused, {30: every_boost(), 40: every_boost()})]

@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import fsum, inf, nan
+from typing import ParamSpec
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.ranking.fusion import RECENCY_WEIGHTS, Fused, best_first, rrf, rrf_weighted, weighted, with_recency
+from findling.ranking import fusion
+from findling.ranking.fusion import RECENCY_WEIGHTS, Fusion, Part, best_first
+
+Fused = tuple[int, float, list[Part]]
+Given = ParamSpec("Given")
+
+
+def in_full(method: Callable[Given, Fusion]) -> Callable[Given, list[Fused]]:
+    """A method that gives each id with its score and all parts of it."""
+
+    def fused(*args: Given.args, **options: Given.kwargs) -> list[Fused]:
+        found = method(*args, **options)
+        return [(item, score, found.parts(item)) for item, score in found.ranking]
+
+    return fused
+
+
+rrf, rrf_weighted, weighted, with_recency = (
+    in_full(fusion.rrf),
+    in_full(fusion.rrf_weighted),
+    in_full(fusion.weighted),
+    in_full(fusion.with_recency),
+)
 
 no_deadline = settings(deadline=None, max_examples=60)
 

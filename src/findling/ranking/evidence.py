@@ -8,6 +8,7 @@ meaning; half of those it answers have 0.59 and 0.58 (bench/no_answer.py, instan
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 __all__ = [
     "FOREIGN",
@@ -110,7 +111,4 @@ def least_words(evidence: float, ceiling: float) -> float:
 
 def falling(evidence: Iterable[float]) -> Sequence[float]:
     """Scores of a ranking: the evidence of each hit, or of the weakest above it where that is less."""
-    scores: list[float] = []
-    for one in evidence:
-        scores.append(min(one, scores[-1]) if scores else one)
-    return scores
+    return list(accumulate(evidence, min))

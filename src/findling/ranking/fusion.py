@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
+from functools import cached_property
 from math import fsum
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from findling.ranking.evidence import finite, positive, unit
 
 __all__ = [
     "RECENCY_WEIGHTS",
-    "Fused",
+    "Fusion",
     "Part",
     "Weighing",
     "best_first",
@@ -79,7 +79,7 @@ def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refin
     is no evidence: such a chunk only fulfils a condition, as everything else does for `redis OR -zebra`.
     """
     rule = _REFINED if is_refined else _INSTANT
-    best = nlargest(_DEPTH, (score for score in scores if score > 0))
+    best = sorted([score for score in scores if score > 0], reverse=True)[:_DEPTH]
     fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else min(best[0] / most, 1.0) if best and most else 0.0
     words = _WORD.findall(query)
     identifiers = sum(_IDENTIFIER.search(word) is not None for word in words) / len(words) if words else 0.0
@@ -101,12 +101,30 @@ Hits: TypeAlias = Sequence[tuple[int, float]]
 RECENCY_WEIGHTS: Mapping[str, float] = {"semantic": 0.7, "keyword": 0.2, "recency": 0.1}
 
 Part: TypeAlias = tuple[str, int, float, float, float]
-"""Contribution of one leg to a score: leg, rank from 1 on, normalised score, weight, and weight × normalised.
+"""Contribution of one leg to a score: leg, rank from 1 on, normalised score, weight, and weight × normalised."""
 
-Parts and fused ids are plain tuples: a query makes hundreds of them, and named ones take twice as long."""
 
-Fused: TypeAlias = tuple[int, float, list[Part]]
-"""An id with its score and the parts that it is the sum of, in the order of the legs."""
+class Fusion:
+    """Ids with their scores, best first, and what each score is the sum of.
+
+    `legs` has the weight of each leg and its hits. Of hundreds of fused ids ten are shown: only these need parts.
+    """
+
+    def __init__(self, ranking: Hits, legs: Mapping[str, tuple[float, Hits]]) -> None:
+        self.ranking, self.legs = ranking, legs
+
+    def parts(self, item: int) -> list[Part]:
+        """The parts of the score of an id, in the order of the legs."""
+        places = [(leg, weight, own[item]) for leg, weight, own in self._places if item in own]
+        return [(leg, rank, normalised, weight, weight * normalised) for leg, weight, (rank, normalised) in places]
+
+    @cached_property
+    def _places(self) -> list[tuple[str, float, dict[int, tuple[int, float]]]]:
+        """By leg, the rank and the normalised score of each id."""
+        return [
+            (leg, weight, {item: (rank, normalised) for rank, (item, normalised) in enumerate(hits, start=1)})
+            for leg, (weight, hits) in self.legs.items()
+        ]
 
 
 def best_first(scores: Mapping[int, float]) -> Hits:
@@ -115,12 +133,12 @@ def best_first(scores: Mapping[int, float]) -> Hits:
     return sorted(sorted(scores.items()), key=itemgetter(1), reverse=True)
 
 
-def rrf(legs: Mapping[str, Hits], *, k: float = 60.0) -> list[Fused]:
+def rrf(legs: Mapping[str, Hits], *, k: float = 60.0) -> Fusion:
     """Reciprocal rank fusion: the sum of 1 / (k + rank)."""
     return _by_rank(legs, k, 1.0, dict.fromkeys(legs, 1.0))
 
 
-def rrf_weighted(legs: Mapping[str, Hits], weights: Mapping[str, float], *, k: float = 60.0) -> list[Fused]:
+def rrf_weighted(legs: Mapping[str, Hits], weights: Mapping[str, float], *, k: float = 60.0) -> Fusion:
     """Reciprocal ranks between 0 and 1: first in every leg that has a weight is 1.
 
     Weights count as shares of their sum. Raises ValueError when that is 0, too.
@@ -130,7 +148,7 @@ def rrf_weighted(legs: Mapping[str, Hits], weights: Mapping[str, float], *, k: f
     return _by_rank(legs, k, k + 1, {leg: weight / total for leg, weight in weights.items()})
 
 
-def weighted(legs: Mapping[str, Hits], weights: Mapping[str, float]) -> list[Fused]:
+def weighted(legs: Mapping[str, Hits], weights: Mapping[str, float]) -> Fusion:
     """The sum of weight × score, of scores that the caller has brought to 0 to 1.
 
     Weights that add up to 1 give scores between 0 and 1. Raises ValueError for scores outside of 0 to 1, too.
@@ -144,7 +162,7 @@ def with_recency(
     *,
     half_life_in_days: float = 90.0,
     weights: Mapping[str, float] = RECENCY_WEIGHTS,
-) -> list[Fused]:
+) -> Fusion:
     """`weighted` of the legs and age: meaning 0.7, words 0.2 and age 0.1 by default.
 
     Age finds nothing by itself: it counts for ids that one of the legs lists. An id without a known age gets nothing.
@@ -154,7 +172,7 @@ def with_recency(
     return weighted({**legs, "recency": best_first(recency)}, weights)
 
 
-def _by_rank(legs: Mapping[str, Hits], k: float, top: float, weights: Mapping[str, float]) -> list[Fused]:
+def _by_rank(legs: Mapping[str, Hits], k: float, top: float, weights: Mapping[str, float]) -> Fusion:
     positive(k, "k", or_zero=True)
     ranked = {leg: [(hit[0], top / (k + rank)) for rank, hit in enumerate(hits, start=1)] for leg, hits in legs.items()}
     return _fused(ranked, weights)
@@ -167,18 +185,21 @@ def _units(leg: str, hits: Hits) -> Hits:
     return [(item, unit(score, f"score of leg {leg}")) for item, score in hits]
 
 
-def _fused(legs: Mapping[str, Hits], weights: Mapping[str, float]) -> list[Fused]:
-    parts: dict[int, list[Part]] = {}
+def _fused(legs: Mapping[str, Hits], weights: Mapping[str, float]) -> Fusion:
+    weighed: dict[str, tuple[float, Hits]] = {}
     for leg, hits in legs.items():
         if leg not in weights:
             raise ValueError(f"leg {leg} has no weight; there are weights for {', '.join(weights) or 'none'}")
-        weight = positive(weights[leg], f"weight of leg {leg}", or_zero=True)
-        for rank, (item, normalised) in enumerate(hits, start=1):
-            part = (leg, rank, normalised, weight, weight * normalised)
-            if item in parts:
-                parts[item].append(part)
-            else:
-                parts[item] = [part]
-    fused = [(item, fsum([part[4] for part in own]), own) for item, own in sorted(parts.items())]
-    fused.sort(key=itemgetter(1), reverse=True)  # stable, so equal scores stay in the order of their ids
-    return fused
+        weighed[leg] = positive(weights[leg], f"weight of leg {leg}", or_zero=True), hits
+    values = [{item: weight * normalised for item, normalised in hits} for weight, hits in weighed.values()]
+    return Fusion(best_first(_sums(values)), weighed)
+
+
+def _sums(values: Sequence[Mapping[int, float]]) -> Mapping[int, float]:
+    """The exact sum of the values of each id."""
+    if len(values) == 2:  # a plain sum of two is exact, and takes a third of the time
+        one, other = values
+        both = {item: value + other.get(item, 0.0) for item, value in one.items()}
+        return both | {item: value for item, value in other.items() if item not in both}
+    items = {item for own in values for item in own}
+    return {item: fsum([own[item] for own in values if item in own]) for item in items}

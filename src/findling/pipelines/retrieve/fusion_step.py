@@ -14,7 +14,7 @@ from findling.domain.results import Evidence
 from findling.pipelines.retrieve.legs import KEYWORD, LEGS, SEMANTIC
 from findling.ranking.fusion import (
     RECENCY_WEIGHTS,
-    Fused,
+    Fusion,
     Hits,
     Weighing,
     best_first,
@@ -48,7 +48,7 @@ def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[We
 
 def fuse(
     legs: LegEvidence, weights: Mapping[str, float], plan: Plan, ages: Mapping[int, float] | None = None
-) -> list[Fused]:
+) -> Fusion:
     """Rank by the legs that have a weight, as the plan wants it. Raises ValueError for evidence that is no number."""
     ranking = list(weights)
     if plan.fusion == "recency":
@@ -64,10 +64,9 @@ def fuse(
     return weighted(scaled, weights)
 
 
-def evidence_of(fused: Fused, legs: LegEvidence, ages: Mapping[int, float]) -> tuple[Evidence, ...]:
+def evidence_of(fused: Fusion, legs: LegEvidence, ages: Mapping[int, float], cid: int) -> tuple[Evidence, ...]:
     """The evidence for one fused chunk with ranks and shares; legs without a weight come last, without a share."""
-    cid, _, parts = fused
-    shares = []
+    shares, parts = [], fused.parts(cid)
     for leg, rank, normalised, weight, value in parts:
         if leg in legs:
             _, raw, strength, worth, why, measure, *_ = legs[leg][cid]

@@ -52,13 +52,14 @@ class Candidate:
     """A chunk that a leg has found, with the evidence of every leg that says something of it.
 
     Candidates stand in the order of the sums of the shares. `score` is the best worth of the evidence, or that of a
-    candidate above. `given` may be a function: of a hundred candidates ten are shown, and only these need evidence.
+    candidate above. `given` may be a function of the chunk's id: of a hundred candidates ten are shown, and only these
+    need evidence.
     """
 
     __slots__ = ("_given", "cid", "score")
 
     def __init__(
-        self, cid: int, score: float, given: tuple[Evidence, ...] | Callable[[], tuple[Evidence, ...]] = ()
+        self, cid: int, score: float, given: tuple[Evidence, ...] | Callable[[int], tuple[Evidence, ...]] = ()
     ) -> None:
         self.cid, self.score = cid, score
         self._given = given
@@ -68,7 +69,7 @@ class Candidate:
         """The evidence of every leg, made at the first call: a receipt asks five times."""
         given = self._given
         if not isinstance(given, tuple):
-            self._given = given = given()
+            self._given = given = given(self.cid)
         return given
 
     @property

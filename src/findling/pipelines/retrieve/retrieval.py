@@ -76,7 +76,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     weighing, weights = weigh(question.text, evidence, found.ceiling, plan)
     fused = fuse(evidence, weights, plan, ages)
     for leg in others:
-        seen = leg.second_look(query, [cid for cid, _, _ in fused[:_READ_AHEAD]])
+        seen = leg.second_look(query, [cid for cid, _ in fused.ranking[:_READ_AHEAD]])
         fresh = [cid for cid, one in seen.items() if finds and one.worth and cid not in words and cid not in added]
         fitting = keyword.scores(conditions, fresh) if conditions is not None and fresh else dict.fromkeys(fresh, 0.0)
         said[leg.name] |= {cid: one for cid, one in seen.items() if cid in words or cid in added or cid in fitting}
@@ -87,19 +87,17 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
             fused = fuse(evidence, weights, plan, ages)
     worth = _best_worth(evidence)
     matching = len(worth.keys() - words.keys()) + (found.total if with_words else 0)
-    least = _least(question, (worth[cid] for cid, _, _ in fused))
-    kept = [one for one in fused if worth[one[0]] >= least]
-    scores = falling(worth[cid] for cid, _, _ in kept)
+    least = _least(question, [worth[cid] for cid, _ in fused.ranking])
+    kept = [cid for cid, _ in fused.ranking if worth[cid] >= least]
+    scores = falling([worth[cid] for cid in kept])
     total, is_exact = matching, True
     if least:
         by_words, is_exact = _count(keyword, question, found, least) if with_words else (0, True)
-        total = by_words + sum(cid not in words or words[cid].worth < least for cid, _, _ in kept)
+        total = by_words + sum(cid not in words or words[cid].worth < least for cid in kept)
+    given = partial(evidence_of, fused, evidence, ages)
     is_all_words = len(found.hits) < depth or words_evidence(found.hits[-1][1], found.ceiling) < least
     return Found(
-        [
-            Candidate(one[0], score, partial(evidence_of, one, evidence, ages))
-            for one, score in zip(kept, scores, strict=True)
-        ],
+        [Candidate(cid, score, given) for cid, score in zip(kept, scores, strict=True)],
         found,
         total=total,
         weaker=matching - total if is_exact else 0,

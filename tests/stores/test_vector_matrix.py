@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import findling
 from findling.domain.errors import CorruptError, ReadOnlyError
 from findling.stores.filesystem import discard
+from findling.stores.vectors import vector_scan
 from findling.stores.vectors.vector_matrix import VectorMatrix
 
 DIMENSIONS = 64
@@ -174,6 +175,26 @@ def test_asked_for_besides(tmp_path: Path) -> None:
         1_000: pytest.approx(1, abs=1e-3),
         1_299: pytest.approx(float(vectors[299] @ vectors[0]), abs=1e-3),
     }
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100])
+@pytest.mark.parametrize("rows", [1, 99, 2_000, 9_001])
+@pytest.mark.parametrize("step", [1e-6, 0.001, 0.5])
+def test_rows_that_may_be_the_best_are_all_taken_in_full(rows: int, limit: int, step: float) -> None:
+    values = (np.random.default_rng(rows).normal(0, 0.1, rows) / step).round().astype(np.float32) * np.float32(step)
+    found = vector_scan._nearest(values, limit)
+    most = vector_scan.fetched(limit)
+    in_order = sorted(range(rows), key=lambda row: (-values[row], row))
+    least = values[in_order[min(limit, rows) - 1]] - np.float32(vector_scan._MARGIN)
+    near = [row for row in in_order if values[row] >= least] if rows > most else in_order
+    assert sorted(found.tolist()) == sorted(near[:most])
+
+
+def test_codes_that_give_no_numbers_are_no_candidates() -> None:
+    values = np.full(5_000, np.nan, np.float32)
+    assert not len(vector_scan._nearest(values, 10))
+    values[17:40] = 0.5
+    assert set(vector_scan._nearest(values, 10).tolist()) <= set(range(17, 40))
 
 
 def test_equal_vectors_come_in_the_order_of_their_ids(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from findling.stores.vectors.vector_scan import (
     Candidates,
     Query,
     allowed_rows,
+    best_rows,
     cosines,
-    rescore,
+    fetched,
     scan,
     scan_rows,
     spread,
@@ -70,16 +71,16 @@ class VectorView:
         """
         query = Query.of(vector)
         keep, passed = self._keep(allowed)
-        wanted = 3 * limit + 30 if limit > 0 else 0  # where cosines lie close together, codes put them out of order
         if exact:
             rows = self._by_cid[1]
-            found = scan_rows(self.columns, query, wanted, rows if keep is None else rows[keep[rows]])
+            found = scan_rows(self.columns, query, limit, rows if keep is None else rows[keep[rows]])
         else:
-            found = self._by_signs(query, wanted, keep, passed) or scan(self.columns, query, wanted, keep)
-        mean, deviation = spread(found)
-        rows = self.rows_of(also)
-        scores = dict(zip(self.columns.cids[rows].tolist(), cosines(self.columns, query, rows).tolist(), strict=True))
-        return VectorHits(rescore(self.columns, query, found.rows, limit), scores, mean, deviation, passed)
+            found = self._by_signs(query, limit, keep, passed) or scan(self.columns, query, limit, keep)
+        near, asked = found.rows, self.rows_of(also)
+        values = cosines(self.columns, query, np.concatenate((near, asked)))
+        scores = zip(self.columns.cids[asked].tolist(), values[len(near) :].tolist(), strict=True)
+        hits = best_rows(self.columns, near, values[: len(near)], limit)
+        return VectorHits(hits, dict(scores), *spread(found), passed)
 
     def _keep(self, allowed: Collection[int] | None) -> tuple[NDArray[np.bool_] | None, int]:
         """Marks of the rows that count, `None` for all, and how many they are."""
@@ -91,12 +92,13 @@ class VectorView:
             self._latest = latest = allowed, keep, int(np.count_nonzero(keep))
         return latest[1:]
 
-    def _by_signs(self, query: Query, wanted: int, keep: NDArray[np.bool_] | None, passed: int) -> Candidates | None:
+    def _by_signs(self, query: Query, limit: int, keep: NDArray[np.bool_] | None, passed: int) -> Candidates | None:
         """Candidates among the rows with the query's signs; `None` when looking at every row is better."""
+        wanted = fetched(limit)
         if wanted == 0 or passed < max(self._coarse_from, _ROWS_A_CANDIDATE * wanted):
             return None
         near = near_rows(self.columns, query, wanted, keep)
-        found = scan_rows(self.columns, query, wanted, near)
+        found = scan_rows(self.columns, query, limit, near)
         sample = self._sample if keep is None or keep is self.alive else _evenly(np.flatnonzero(keep))
         return scan_rows(self.columns, query, 0, sample)._replace(rows=found.rows)
 

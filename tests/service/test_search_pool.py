@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,14 @@ from findling.domain.budgets import WorkBudget, current_budget
 from findling.domain.errors import InvalidValueError, NotFoundError, OverdueError, WorkerError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import Filters, SearchRequest
+from findling.domain.results import Hit, Receipt, SearchAnswer
+from findling.domain.values import changed
+from findling.faces.http.base.json_text import answer_text, encoded
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.model_choice import ModelTable
 from findling.service.server.engine_pool import Host
 from findling.service.server.search_pool import PooledIndex, SearchPool, process_count
+from findling.service.server.search_process import PackedAnswer
 from findling.service.workspace.workspace import locate
 from tests.processes import PATIENCE_S, run_process
 
@@ -66,10 +71,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory, settings: findling.Settings) 
 
 @pytest.fixture(scope="module")
 def hosts(tree: Path, settings: findling.Settings) -> Iterator[tuple[Host, Host]]:
-    alone, pooled = Host(settings, tree), Host(settings, tree, processes=2)
+    alone, pooled = Host(settings, tree), Host(settings, tree, processes=2, encode=encoded)
     yield alone, pooled
     alone.close()
     pooled.close()
+
+
+def replace_times(answer: SearchAnswer) -> SearchAnswer:
+    return changed(answer, timings_ms={})
 
 
 def told(answer: Any) -> str:
@@ -88,6 +97,45 @@ def test_answers_are_the_same(hosts: tuple[Host, Host], caller: Caller) -> None:
             found.append([told(client.search(request)) for request in REQUESTS])
     assert found[0] == found[1]
     assert any('"hits": [{' in one for one in found[0])
+
+
+@pytest.mark.parametrize("caller", [OWNER, ANN], ids=["owner", "limited"])
+def test_packed_hits_are_the_same_text_and_the_same_objects(hosts: tuple[Host, Host], caller: Caller) -> None:
+    for request in REQUESTS:
+        texts, answers = [], []
+        for host in hosts:
+            for _ in range(2):  # the second one is from the cache
+                with host.client(caller) as client:
+                    answer = replace_times(client.search(request))
+                texts.append(answer_text(answer, caller, ""))
+                answers.append(answer)
+        assert [type(one) for one in answers] == [SearchAnswer] * 2 + [PackedAnswer] * 2
+        assert len(set(texts)) == 1
+        assert all("hits" not in vars(one) for one in answers[2:])
+        assert {repr(one.hits) for one in answers} == {repr(answers[0].hits)}
+        assert len({answer_text(one, caller, "") for one in answers}) == 1, "also when they were read"
+        read = replace(answers[2], hits=answers[2].hits[:1])
+        assert answer_text(read, caller, "") == answer_text(replace(answers[0], hits=answers[0].hits[:1]), caller, "")
+
+
+def test_hits_whose_paths_are_no_text_are_packed() -> None:
+    hit = Hit(
+        id="1",
+        rid="2",
+        path=os.fsdecode(b"caf\xe9.txt"),
+        type="file",
+        title="",
+        heading=(),
+        line_start=1,
+        line_end=1,
+        score=0.5,
+        lines=(),
+        receipt=Receipt(fused_score=0.5, final_score=0.5),
+    )
+    answer = SearchAnswer(query="é", understood_as="é", hits=(hit,), total=1, strategy="keyword")
+    packed = PackedAnswer.of(answer, encoded)
+    assert json.loads(answer_text(packed, OWNER, "")) == json.loads(answer_text(answer, OWNER, ""))
+    assert packed.hits == (hit,)
 
 
 @pytest.mark.parametrize("caller", [OWNER, ANN], ids=["owner", "limited"])

@@ -11,6 +11,7 @@ __all__ = [
     "FIELDS",
     "LARGEST",
     "Row",
+    "changed",
     "closest_name",
     "compile_records",
     "counted",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 _Class = TypeVar("_Class", bound=type)
+_Record = TypeVar("_Record")
 
 FIELDS = ("body", "title", "heading", "path", "tags", "name", "description")
 """The text fields of a chunk that words are looked for in."""
@@ -216,6 +218,13 @@ def record(*, kw_only: bool = False) -> Callable[[_Class], _Class]:
         return cls
 
     return made
+
+
+def changed(value: _Record, **values: Any) -> _Record:
+    """A copy of a record with other values; the others are not looked at, and need not be there yet."""
+    copy = object.__new__(type(value))
+    vars(copy).update(vars(value) | values)
+    return copy
 
 
 _uncompiled: dict[type, Callable[[], object]] = {}

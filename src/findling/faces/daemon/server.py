@@ -24,6 +24,7 @@ from findling.domain.permissions import Caller
 from findling.faces.daemon.background_tasks import Keeper
 from findling.faces.daemon.cli_routes import local_routes
 from findling.faces.http.app import create_app
+from findling.faces.http.base.json_text import encoded
 from findling.faces.http.request.fair_queue import Shares
 from findling.faces.http.security import guards
 from findling.faces.http.security.protocol import GuardedProtocol
@@ -200,7 +201,7 @@ def run_daemon(
         _log_to_stderr(verbose)
         state = _state(unix, tcp)
         served_by = f"the daemon of process {state.pid}"
-        host = Host(settings, path, served_by=served_by, processes=process_count(settings))
+        host = Host(settings, path, served_by=served_by, processes=process_count(settings), encode=encoded)
         stack.callback(host.close)
         line = WorkLine()
         stack.callback(line.close)

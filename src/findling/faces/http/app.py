@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -94,9 +94,9 @@ def create_app(
 
 
 class _ShortApp(FastAPI):
-    """The app, with a short way to direct routes: the same handlers in the same middleware.
+    """The app, with a short way to direct routes, whose response is whole before any of it is sent.
 
-    A look at all routes and at telemetry costs 0.1 to 0.3 ms a request.
+    A look at all routes and at telemetry costs 0.1 to 0.3 ms a request, and middleware that has nothing to do 0.2 ms.
     """
 
     _short: Mapping[tuple[str, str], ASGIApp] = {}
@@ -114,12 +114,39 @@ class _ShortApp(FastAPI):
         handlers = dict(self.exception_handlers)
         fault = handlers.pop(Exception)
 
-        def way(handle: ASGIApp) -> ASGIApp:
-            inner = ExceptionMiddleware(AsyncExitStackMiddleware(handle), handlers=handlers)
-            return ServerErrorMiddleware(_GZIP.cls(inner, *_GZIP.args, **_GZIP.kwargs), handler=fault)
+        def way(route: DirectRoute) -> ASGIApp:
+            handle = route.get_route_handler()
+
+            async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+                try:
+                    response = await handle(Request(scope, receive, send))
+                except Exception as error:
+                    inner = ExceptionMiddleware(_raising(error), handlers=handlers)
+                    await ServerErrorMiddleware(_gzipped(inner), handler=fault)(scope, receive, send)
+                    return
+                if len(response.body) < _LEAST_COMPRESSED:
+                    await response(scope, receive, send)
+                elif any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"]):
+                    await _gzipped(response)(scope, receive, send)
+                else:
+                    response.headers.add_vary_header("Accept-Encoding")
+                    await response(scope, receive, send)
+
+            return answer
 
         routes = [one for router in _ROUTERS for one in router.routes if isinstance(one, DirectRoute)]
-        self._short = {(method, route.path): way(route.app) for route in routes for method in route.methods or ()}
+        self._short = {(method, route.path): way(route) for route in routes for method in route.methods or ()}
+
+
+def _gzipped(app: ASGIApp) -> ASGIApp:
+    return _GZIP.cls(app, *_GZIP.args, **_GZIP.kwargs)
+
+
+def _raising(error: Exception) -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        raise error
+
+    return app
 
 
 def _lifespan(runs: IndexRuns, lifespan: Lifespan | None) -> Lifespan:

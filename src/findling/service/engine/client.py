@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from findling.domain.errors import FindlingError, NotFoundError, ReplacedError
 from findling.domain.results import Degradation
+from findling.domain.values import changed
 from findling.service.engine.engine import Engine, Viewer
 from findling.service.workspace.scope import timings_for
 
@@ -207,7 +208,7 @@ class LocalClient(Viewer):
             degraded = len(answer.degraded)
             self._statistics.answered(answer.strategy, seconds, degraded=degraded, cached=is_kept)
         self._lacks_vectors = answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]
-        return replace(answer, timings_ms=timings_for(asked.principals, timings), served_by=self._served_by)
+        return changed(answer, timings_ms=timings_for(asked.principals, timings), served_by=self._served_by)
 
     def explain(
         self,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import SearchRequest
+from findling.domain.values import changed
 from findling.service.engine.services import WorkspaceServices
 from findling.service.index.index import Index
 from findling.service.settings.settings import Settings, load_settings, plan_of
@@ -111,7 +112,7 @@ class Engine(WorkspaceServices):
         from findling.pipelines.answer.search import search
 
         answer = self.opened.read(principals, notes, search, asked, scoped.parsed, self._lines, notes)
-        answer = replace(
+        answer = changed(
             answer,
             scope=scoped.context,
             plan={**answer.plan, **scoped.account(), **({"indexed": share} if share else {})},

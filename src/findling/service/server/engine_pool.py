@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -179,12 +179,18 @@ class Host:
     """The workspaces of one home, opened on demand; `path` belongs to the default one."""
 
     def __init__(
-        self, settings: Settings, path: str | Path | None = None, *, served_by: str = "", processes: int = 0
+        self,
+        settings: Settings,
+        path: str | Path | None = None,
+        *,
+        served_by: str = "",
+        processes: int = 0,
+        encode: Callable[[object], bytes] | None = None,
     ) -> None:
-        """With `processes`, so many answer questions; without any, this one does."""
+        """With `processes`, so many answer questions, and turn hits into JSON with `encode`, if given."""
         self.settings = settings
         self.processes = processes
-        self._pool = SearchPool(processes) if processes else None
+        self._pool = SearchPool(processes, encode=encode) if processes else None
         self.home = home_folder(settings["store.home"])
         self.statistics = ServerStatistics()
         self.served_by = served_by

@@ -80,7 +80,7 @@ class PooledIndex(Index):
             self.reader(principals)  # whose legs are made here, by the one writer
             self._level_vectors()
             before_s = budget.cpu_s
-            call = Call(self._place, verb, principals, notes, args, options, budget, accepts_late=is_last)
+            call = Call(self._place, verb, principals, notes, args, options, budget, is_last, self._pool.encode)
             try:
                 outcome = self._pool.ask(call)
             except _NoProcessError as error:
@@ -150,11 +150,12 @@ class SearchPool:
     """At most `most` processes; when all that run are busy, one more is started. Any thread may ask.
 
     Calls are begun in the order in which they came. A call may take `memory` bytes more than its process has, by
-    default half of the machine's.
+    default half of the machine's. With `encode`, which turns hits into JSON, processes pack their answers.
     """
 
-    def __init__(self, most: int, *, memory: int = 0) -> None:
+    def __init__(self, most: int, *, memory: int = 0, encode: Callable[[object], bytes] | None = None) -> None:
         self._most = most
+        self.encode = encode
         self._memory = memory or _half_of_memory()
         self._guard = threading.Lock()
         self._waiting: deque[_Turn] = deque()

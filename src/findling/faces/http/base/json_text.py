@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.responses import Response
 
 from findling.domain.permissions import Caller
 from findling.domain.results import SCHEMA_VERSION, SearchAnswer
-from findling.domain.values import plain
+from findling.domain.values import changed, plain
+from findling.service.server.search_process import PackedAnswer
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
 
 __all__ = ["JSON", "NO_STORE", "answer_text", "encoded", "json_response", "report_text", "with_schema"]
 
@@ -28,7 +31,7 @@ def answer_text(answer: SearchAnswer, caller: Caller, root: str) -> bytes:
     if not caller.is_owner:
         root = ""
         if "from" in answer.scope:
-            answer = replace(answer, scope={name: value for name, value in answer.scope.items() if name != "from"})
+            answer = changed(answer, scope={name: value for name, value in answer.scope.items() if name != "from"})
     return with_schema(answer, root=root)
 
 
@@ -46,6 +49,9 @@ def with_schema(value: object, **lead: object) -> bytes:
 
 def encoded(value: object) -> bytes:
     """Plain values, dataclasses and paths as JSON on one line."""
+    if isinstance(value, PackedAnswer) and value.hits_text:
+        known = {**vars(value), "hits": msgspec.Raw(value.hits_text)}
+        value = {name: known[name] for name in _ANSWER}
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:  # a path whose bytes are no UTF-8
@@ -55,6 +61,8 @@ def encoded(value: object) -> bytes:
 
 def json_response(text: bytes, status: int = 200, headers: Mapping[str, str] = NO_STORE) -> Response:
     """A response of text that is JSON already."""
+    from starlette.responses import Response  # search processes write JSON, and send none
+
     return Response(text, status, dict(headers), media_type=JSON)
 
 
@@ -62,5 +70,7 @@ def _plain(value: Any) -> object:
     """Plain values of paths, and of mappings that are no dict. Raises TypeError for anything else."""
     return dict(value) if isinstance(value, Mapping) else os.fspath(value)
 
+
+_ANSWER = tuple([one.name for one in fields(SearchAnswer)])
 
 _encoder = msgspec.json.Encoder(enc_hook=_plain)

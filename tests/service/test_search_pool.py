@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -364,6 +365,18 @@ def test_without_any_process_the_front_answers(index: PooledIndex, monkeypatch: 
     assert read(index, process_id) == os.getpid()
     monkeypatch.undo()
     assert read(index, process_id) != os.getpid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere so large a stack may be given")
+def test_without_any_thread_the_front_answers(index: PooledIndex) -> None:
+    """The pool waited for ever for a start that had never begun."""
+    before = threading.stack_size(1 << 46)  # more than an address space has
+    try:
+        assert read(index, process_id) == os.getpid()
+    finally:
+        threading.stack_size(before)
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(read, index, process_id).result(PATIENCE_S) != os.getpid()
 
 
 def test_the_budget_of_a_question_is_drawn_on(index: PooledIndex) -> None:

@@ -240,18 +240,24 @@ class SearchPool:
             elif self._failure is not None and not self._all and not self._is_starting:
                 outcome, self._failure = self._failure, None
             else:
-                break
+                self._begin_start()
+                if self._failure is None or self._all or self._is_starting:
+                    break
+                continue  # a start that fails at once
             decided.append(self._waiting.popleft())
             decided[-1].outcome = outcome
-        if self._waiting or (has_given and not self._free):  # one more than is busy: nobody has to wait for its start
+        if has_given and not self._free:  # one more than is busy: nobody has to wait for its start
             self._begin_start()
         return decided
 
     def _begin_start(self) -> None:
         """Start one more process, if there may be one more. The caller holds the lock."""
         if len(self._all) < self._most and not self._is_starting and not self._is_closed:
-            self._is_starting = True
-            threading.Thread(target=self._start, name="findling-start", daemon=True).start()
+            try:
+                threading.Thread(target=self._start, name="findling-start", daemon=True).start()
+                self._is_starting = True
+            except RuntimeError as error:  # the system gives no more threads
+                self._failure = _no_process(error)
 
     def _give_back(self, process: SearchProcess, place: bytes) -> None:
         process.used_at = time.monotonic()
@@ -287,8 +293,7 @@ class SearchPool:
         except Exception as error:  # whatever it is, those who wait have to be told
             if process is not None:
                 process.end()
-            process, hint = None, "check the memory and the number of processes this user may have (ulimit -a)"
-            failure = _NoProcessError(f"no search process can be started: {error}", hint=hint)
+            process, failure = None, _no_process(error)
         with self._changing():
             self._is_starting = False
             self._failure = failure
@@ -322,6 +327,11 @@ class _Turn:
         if isinstance(self.outcome, FindlingError):
             raise self.outcome
         return self.outcome
+
+
+def _no_process(error: Exception) -> _NoProcessError:
+    hint = "check the memory and the number of processes this user may have (ulimit -a)"
+    return _NoProcessError(f"no search process can be started: {error}", hint=hint)
 
 
 def _half_of_memory() -> int:

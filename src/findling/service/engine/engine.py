@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -281,9 +281,8 @@ class Engine(WorkspaceServices):
 
     def question(self, request: SearchRequest | Scoped) -> str:
         """A key of the request, its index and its settings: equal keys get equal answers."""
-        settings = [(name, self._settings[name]) for name in self._settings if self._settings.origin(name) != "default"]
         scoped = request if isinstance(request, Scoped) else self.prepare(request)
-        return repr((self.home, settings, scoped.request))
+        return f"{self._described} {scoped.request!r}"
 
     def state(self) -> object:
         """A value that differs as soon as anything has changed that answers depend on."""
@@ -295,6 +294,12 @@ class Engine(WorkspaceServices):
         return *numbers, self._files.backend.version(), *above
 
     # Inside
+
+    @cached_property
+    def _described(self) -> str:
+        """The index, and the settings that are not the default."""
+        own = {name: self._settings[name] for name in self._settings if self._settings.origin(name) != "default"}
+        return repr((self.home, own))
 
     @property
     def _lines(self) -> int:

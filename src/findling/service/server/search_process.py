@@ -40,9 +40,6 @@ __all__ = ["GRACE_S", "Call", "Outcome", "PackedAnswer", "SearchProcess", "main"
 GRACE_S = 2.0
 """A search keeps its limits by itself, and gives what it has. What does not keep them is ended after this."""
 
-_SEND_S = 10.0
-"""Seconds that a call may take into the socket of its process, which waits for it."""
-
 _GARBAGE = 50_000
 """New objects after which garbage is looked for, those of a few questions: every 700 cost a twentieth of the time."""
 
@@ -142,7 +139,6 @@ class SearchProcess:
             theirs.close()
             os.close(life)
         self._line, self._inbox = ours, cast(IO[bytes], ours.makefile("rb", _PIECE))
-        self._line.settimeout(_SEND_S)
         self.used_at = time.monotonic()
         self._ending = threading.Lock()
 
@@ -157,14 +153,14 @@ class SearchProcess:
         Raises OverdueError for a call that took more than it may.
         """
         try:
-            self._line.settimeout(longest_s or None)
+            if self._line.gettimeout() != (longest_s or None):
+                self._line.settimeout(longest_s or None)
             answer = read_frame(self._inbox)
         except TimeoutError as error:
             raise _overdue(f"there was no answer within {longest_s:g} s") from error
         except (OSError, ValueError):  # it is gone, or was ended by another thread
             answer = None
         if answer is not None:
-            self._line.settimeout(_SEND_S)
             return answer
         status = self._status()
         if status == -signal.SIGPROF:

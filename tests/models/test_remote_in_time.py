@@ -44,6 +44,21 @@ def test_words_answer_when_the_model_takes_too_long(server: ProviderServer, tmp_
         server.released.set()
 
 
+def test_instant_vectors_need_no_thread(
+    server: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with engine_with(server, tmp_path, **{"semantic.model": "none"}) as engine:
+        engine.index()
+        engine.search("tea")
+
+        def refuse(*_: object) -> None:
+            raise AssertionError("a thread was started")
+
+        monkeypatch.setattr("findling.pipelines.answer.search.finished_by", refuse)
+        answer = engine.search("database connections", timeout_s=60.0)
+        assert (answer.strategy, answer.meaning["speed"]) == ("hybrid", "instant")
+
+
 def test_a_reranker_that_takes_too_long_is_done_without(server: ProviderServer, tmp_path: Path) -> None:
     chosen = {"semantic.model": "none", "rerank.model": "cohere:rerank-v3.5", "rerank.base_url": server.url}
     with engine_with(server, tmp_path, **chosen) as engine:

@@ -20,7 +20,7 @@ from findling.pipelines.answer.steps import plan_account, quality_of, run_steps,
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates
-from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, nearness_to
+from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang, nearness_to
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -153,11 +153,13 @@ def rank(
     else:
         meant = [replace(one, applied=False) for one in meant]
     clock.lap("spell")
-    if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
-        ranking = _fill_page(legs, question, exclude, clock)
+    meaning = _available_vectors(legs, question)
+    clock.lap("open")
+    if budget.deadline is None or not may_hang(meaning):
+        ranking = _fill_page(legs, question, exclude, clock, meaning)
     else:
         try:
-            ranking = finished_by(budget.deadline, lambda: _fill_page(legs, question, exclude, clock))
+            ranking = finished_by(budget.deadline, lambda: _fill_page(legs, question, exclude, clock, meaning))
         except OverdueError:
             budget.is_over("words alone were searched")
             ranking = _fill_page(legs, question, exclude, clock, Meaning())
@@ -220,15 +222,12 @@ def _fill_page(
     asked: AnalyzedQuery,
     exclude: re.Pattern[str] | None,
     clock: StageClock,
-    meaning: Meaning | None = None,
+    meaning: Meaning,
 ) -> Ranking:
     """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not.
 
     A model that fails leaves the answer to the legs that still work, and a note.
     """
-    if meaning is None:
-        meaning = _available_vectors(legs, asked)
-        clock.lap("open")
     request, plan, question, budget = asked.request, asked.plan, asked, current_budget()
     cursor = read_cursor(request) if request.cursor else None
     start = cursor.shown if cursor else request.offset

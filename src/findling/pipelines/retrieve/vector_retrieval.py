@@ -30,6 +30,7 @@ __all__ = [
     "allowed_resources",
     "can_read",
     "find_by_meaning",
+    "may_hang",
     "nearness_to",
     "query_vector",
     "read_in_time",
@@ -115,6 +116,11 @@ class Meaning(NamedTuple):
     instant: Embedder | None = None
     spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
     degraded: tuple[Degradation, ...] = ()
+
+
+def may_hang(meaning: Meaning) -> bool:
+    """Whether a search with these vectors asks a model, which may take any time; instant vectors are arithmetic."""
+    return meaning.reranker is not None or any(space.leg.speed != "instant" for space in meaning.spaces)
 
 
 class Judge(NamedTuple):

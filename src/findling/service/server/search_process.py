@@ -272,7 +272,7 @@ def _read(index: Index, call: Call, verb: Callable[..., Any]) -> Outcome:
         is_level = index.files.follow_leg()
         if not is_level and not call.accepts_late:
             return Outcome(is_late=True)
-        seq = index.files.store.seq()
+        seq = index.files.leg.seq()
         answer = index.read(call.principals, call.notes, verb, *call.args, **call.options)
         if is_last or not is_level or index.files.store.seq() == seq:
             break

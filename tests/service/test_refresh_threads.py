@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from findling.domain.reports import IndexProgress
 from findling.domain.results import SearchAnswer
 from findling.service.engine.async_engine import AsyncEngine
 from findling.service.index import refresh as disk
+from findling.service.workspace import writer_queue
 from tests.processes import PATIENCE_S
 
 
@@ -162,3 +163,34 @@ def test_threads_that_write_and_threads_that_refresh_do_not_block_each_other(roo
             for future in [pool.submit(write_and_search, number) for number in range(8)]:
                 assert future.result(PATIENCE_S) >= 1
         assert engine.search("axolotl").total == 8
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_who_has_written_finds_it_beside_a_short_turn(
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_short: bool
+) -> None:
+    """A search did not wait for another one that levelled the leg, and lacked what its own caller had written."""
+    monkeypatch.setattr(writer_queue, "_SHORT_S", PATIENCE_S if is_short else 0.0)
+    with findling.open(root) as engine, ThreadPoolExecutor(2) as pool:
+        engine.index()
+        engine.memories.remember("The axolotl sleeps.")
+        has_begun, may_go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with engine.queue.turn(0.0):
+                has_begun.set()
+                assert may_go_on.wait(PATIENCE_S)
+
+        holding = pool.submit(hold)
+        assert has_begun.wait(PATIENCE_S)
+        searching = pool.submit(engine.search, "axolotl", refresh=False)
+        if is_short:
+            assert not wait([searching], timeout=0.2).done
+            may_go_on.set()
+            assert (searching.result(PATIENCE_S).total, searching.result().degraded) == (1, ())
+        else:
+            late = searching.result(PATIENCE_S)
+            assert late.degraded[0].what.startswith("files are being indexed; ")
+            may_go_on.set()
+        holding.result(PATIENCE_S)
+        assert engine.search("axolotl", refresh=False).total == 1

@@ -213,7 +213,7 @@ class OpenedWorkspace:
         if self._is_level() and self.leg.is_current():
             mended, self._mended = self._mended, ""
             return Degradation(what=mended) if mended else None
-        with self.queue.turn(0.0) as is_ours:
+        with self.queue.turn(self.queue.short_s) as is_ours:
             if is_ours:
                 return self._level()
         late = "files are being indexed; the latest changes are not searchable yet"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -28,14 +29,18 @@ LOCK_PATIENCE_S = 600.0
 REFRESH_PATIENCE_S = 10.0
 """Longest wait of a search for another thread that indexes; then it answers from the index as it is."""
 
+_SHORT_S = 0.5
+"""Seconds after which a turn counts as an index run: a change of items, or a search that levels a leg, takes 0.05."""
+
 _Result = TypeVar("_Result")
 
 
 class _Ticket:
-    """A place in the queue: `wake` reports its turn; `thread` does the work."""
+    """A place in the queue: `wake` reports its turn, `since` when that began; `thread` does the work."""
 
     def __init__(self, wake: Callable[[], object], thread: int | None = None) -> None:
         self.wake, self.thread = wake, thread
+        self.since = time.monotonic()
         self.is_left = False
 
 
@@ -62,6 +67,12 @@ class WriterQueue:
         """Whether another thread has its turn."""
         head = self._head()
         return head is not None and head.thread != threading.get_ident()
+
+    @property
+    def short_s(self) -> float:
+        """Seconds for which a reader should wait: until a short turn is over, and not for an index run."""
+        head = self._head()
+        return max(0.0, _SHORT_S - (time.monotonic() - head.since)) if head is not None else 0.0
 
     def writer(self) -> str:
         """Name the present writer, a thread or a process; empty for none."""
@@ -201,6 +212,7 @@ class WriterQueue:
                 had_turn = self._line[0] is ticket
                 self._line.remove(ticket)
                 if had_turn and self._line:
+                    self._line[0].since = time.monotonic()
                     self._line[0].wake()
 
 

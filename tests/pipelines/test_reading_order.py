@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from findling.pipelines.indexing.reading_order import Patience, needs_process, touched_first
+from findling.pipelines.indexing.reading_order import Patience, is_much, needs_process, touched_first
 from findling.sources.files.discovery import FoundFile
 from findling.text.chunking.chunk_plan import PRESETS
 
@@ -41,6 +41,13 @@ def test_what_few_people_write_comes_last(path: str) -> None:
 def test_twins_and_large_files_come_last() -> None:
     first, twin, large = file("a/LICENSE", size=11), file("b/LICENSE", size=11), file("c/data.json", size=900_000)
     assert ordered(first, large, twin, file("z.md", size=12)) == ["a/LICENSE", "z.md", "c/data.json", "b/LICENSE"]
+
+
+def test_many_bytes_or_many_files_are_much() -> None:
+    assert not is_much([file("a.md", size=1_000_000)])
+    assert is_much([file("a.md", size=3_000_000)])
+    assert not is_much([file(f"{number}.md", size=10) for number in range(1_000)])
+    assert is_much([file(f"{number}.md", size=10) for number in range(10_000)]), "a search waited for all of them"
 
 
 def test_documents_and_trees_need_a_process_of_their_own() -> None:

@@ -374,6 +374,18 @@ def test_an_idle_process_leaves(warm: Warm, tmp_path: Path) -> None:
         assert not (other.home / FOLDER / SOCKET).exists()
 
 
+def test_a_process_of_a_deleted_home_leaves_the_next_one_alone(warm: Warm, tmp_path: Path) -> None:
+    """It stayed, for the path was there again; ten minutes later it removed the socket of the other process."""
+    with warm_of(tmp_path / "home", warm.environ) as first:
+        first.process.send_signal(signal.SIGSTOP)  # it does not look in between
+        (tmp_path / "home").rename(tmp_path / "gone")
+        with warm_of(tmp_path / "home", warm.environ) as second:
+            first.process.send_signal(signal.SIGCONT)
+            assert first.process.wait() == 0
+            assert second.process.poll() is None
+            listens(second.home)
+
+
 def test_a_process_leaves_when_its_index_is_dropped(warm: Warm, root: Path, tmp_path: Path) -> None:
     with warm_of(tmp_path / "home", warm.environ) as other:
         assert other.asked("spoon", cwd=root)[0] == 0

@@ -96,6 +96,7 @@ class _WarmProcess:
         self._forks: set[int] = set()
         self._indexes: set[str] = set()
         self._path = listener.getsockname()
+        self._socket = _identity(self._path)
 
     def serve(self) -> None:
         """Take commands until the process is idle, stale, or its index is gone."""
@@ -161,7 +162,8 @@ class _WarmProcess:
 
     def _is_wanted(self) -> bool:
         """Whether the socket is there to be found, and one of the indexes that were asked."""
-        return os.path.exists(self._path) and (not self._indexes or any(map(os.path.isdir, self._indexes)))
+        is_found = self._socket is not None and _identity(self._path) == self._socket
+        return is_found and (not self._indexes or any(map(os.path.isdir, self._indexes)))
 
 
 def _settle() -> None:
@@ -198,15 +200,26 @@ def _listening(folder: str) -> Iterator[socket.socket]:
             listener.bind(path)
         finally:
             os.umask(mask)
+        own = _identity(path)
         try:
             signal.signal(signal.SIGTERM, _leave)  # from now on the socket is removed
             listener.listen(_MOST_AT_ONCE)
             yield listener
         finally:
-            with suppress(OSError):
-                os.unlink(path)
+            if _identity(path) == own:  # a home that was deleted may have another process by now
+                with suppress(OSError):
+                    os.unlink(path)
             if number >= 0:
                 os.close(number)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """The file at a path, which another one of the same name is not; `None` when there is none."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino
 
 
 def _leave(*_: object) -> NoReturn:

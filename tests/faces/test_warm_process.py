@@ -21,10 +21,13 @@ import pytest
 
 from findling import __version__
 from findling.faces.cli.main import run
+from findling.pipelines.indexing.freshness import UNSURE_NS
 from findling.service.client.daemon_state import daemon_folder
 from findling.service.client.warm_process import WARM_PROCESS
 from findling.service.client.warm_shell import FOLDER, SOCKET, reach, warm_folder
 from findling.service.workspace.workspace import home_folder
+from findling.sources.files import still_folders
+from findling.sources.files.watching import file_system
 from tests.faces.warm_processes import ALONE, ASK, SHELL, Warm, eventually, in_terminal, listens, warm_of
 from tests.processes import BoundedProcess, run_process
 
@@ -484,6 +487,35 @@ def test_an_index_run_of_another_process_does_not_wait(warm: Warm, root: Path) -
         assert warm.asked("ostrich", "-l", cwd=root)[1].split() == ["new.md"], "the fork has looked at the files"
     finally:
         (root / "new.md").unlink()
+
+
+def test_a_watched_tree_shows_every_change_at_once(warm: Warm, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(320):
+        (tree / f"note{number}.md").write_text(f"word{number}\n")
+    if file_system(tree) not in still_folders._TELLING:
+        pytest.skip("changes on this disk may pass unnoticed")
+    time.sleep(2 * UNSURE_NS / 1e9)
+
+    def found(word: str) -> tuple[int, str]:
+        return warm.asked(word, str(tree), "--mode", "keyword", "-l")[:2]
+
+    def is_watched() -> bool:
+        assert found("word7") == (0, f"{tree}/note7.md\n")
+        for one in Path(f"/proc/{warm.process.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed since
+                if "inotify" in str(one.readlink()):
+                    return True
+        return False
+
+    assert eventually(is_watched), "no fork has left its look to the process"
+    for word in ("okapi", "quagga", "kiwi"):
+        assert found(word) == (1, "")
+        (tree / "new.md").write_text(f"{word}\n")
+        assert found(word) == (0, f"{tree}/new.md\n")
+    (tree / "new.md").unlink()
+    assert found("kiwi") == (1, "")
 
 
 def test_mcp_over_stdio_is_served_through_the_same_socket(warm: Warm, root: Path) -> None:

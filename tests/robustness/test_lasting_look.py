@@ -13,6 +13,7 @@ import pytest
 
 import findling
 from findling.pipelines.indexing.freshness import UNSURE_NS
+from findling.pipelines.indexing.lasting_look import LookRelay
 from findling.sources.files import still_folders
 from findling.sources.files.still_folders import watch_folders
 from findling.sources.files.watching import file_system
@@ -96,13 +97,13 @@ def replace_the_root(root: Path) -> None:
     edit(root)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        edit, edit_without_changing_size_or_time, replace_by_another_file, create, create_in_a_new_folder,
-        move_a_folder_into_the_tree, replace_the_root,
-    ],
-)  # fmt: skip
+CHANGES = [
+    edit, edit_without_changing_size_or_time, replace_by_another_file, create, create_in_a_new_folder,
+    move_a_folder_into_the_tree, replace_the_root,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_the_very_next_search_knows_a_change(
     engine: findling.Engine, root: Path, change: Callable[[Path], None]
 ) -> None:
@@ -175,6 +176,83 @@ def test_a_still_tree_is_not_looked_at(engine: findling.Engine, monkeypatch: pyt
     monkeypatch.setattr(findling.pipelines.indexing.freshness, "changed_ns", looked.append)
     assert found(engine, "quagga") == ["a/guide.md"]
     assert looked == []
+
+
+# Looks that a fork of the warm process leaves to the next one
+
+
+@pytest.fixture
+def relay(engine: findling.Engine) -> LookRelay:
+    """The looks of a process that has one of a fork."""
+    made = LookRelay()
+    assert relayed(made, engine)
+    assert made.own is not None
+    made.keep(made.own)
+    made.own = None
+    return made
+
+
+def relayed(relay: LookRelay, engine: findling.Engine) -> bool:
+    return relay.look(engine.opened.files.store, engine.root, engine._disk._options)
+
+
+def test_a_relayed_look_is_not_made_again(
+    engine: findling.Engine, relay: LookRelay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[object] = []
+    monkeypatch.setattr(findling.pipelines.indexing.freshness, "changed_ns", looked.append)
+    for _ in range(3):
+        relay.tidy()
+        assert relayed(relay, engine)
+    assert (looked, relay.own) == ([], None)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_relayed_look_never_hides_a_change(
+    engine: findling.Engine, root: Path, relay: LookRelay, change: Callable[[Path], None]
+) -> None:
+    change(root)
+    assert not relayed(relay, engine)
+    assert len(found(engine, "okapis")) == 1
+    relay.tidy()
+    time.sleep(2 * UNSURE_NS / 1e9)
+    settle(engine)
+    assert relayed(relay, engine)
+    assert relay.own is not None, "it was looked at again"
+
+
+def test_a_relayed_look_is_for_one_state_and_its_rules(engine: findling.Engine, relay: LookRelay) -> None:
+    options = engine._disk._options
+    other = options._replace(rules=options.rules._replace(hidden=not options.rules.hidden))
+    assert not relay.look(engine.opened.files.store, engine.root, other)
+    with findling.open(engine.root, settings=engine._settings) as another:
+        another.forget(["a/guide.md"])
+    assert not relayed(relay, engine)
+
+
+def test_a_relayed_look_that_is_old_is_made_again_with_the_same_watch(
+    engine: findling.Engine, relay: LookRelay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kept,) = relay._kept.values()
+    relay._kept[kept.root] = kept._replace(until=0.0)
+    assert relayed(relay, engine)
+    assert relay.own is not None
+    assert relay.own.queue == kept.queue
+    assert relay.own.until > time.monotonic()
+
+
+def test_files_with_other_names_are_looked_at_in_a_relayed_look(engine: findling.Engine, root: Path) -> None:
+    os.link(root / "a" / "guide.md", root.parent / "twin.md")
+    create(root)
+    engine.search("quagga")
+    time.sleep(2 * UNSURE_NS / 1e9)
+    settle(engine)
+    relay = LookRelay()
+    assert relayed(relay, engine)
+    assert relay.own is not None
+    relay.keep(relay.own)
+    (root.parent / "twin.md").write_text("# Guide\n\nkiwis\n")
+    assert not relayed(relay, engine)
 
 
 def test_folders_are_not_still_when_the_queue_was_full(tmp_path: Path) -> None:

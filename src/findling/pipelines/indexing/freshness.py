@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +26,7 @@ __all__ = [
     "Stamp",
     "count_failed",
     "count_reasons",
+    "first_look",
     "has_same_rules",
     "is_fresh",
     "remember",
@@ -103,6 +104,15 @@ def is_fresh(store: TruthStore, root: Path, options: IndexOptions, shared: list[
     except OSError:
         return False
     return True
+
+
+looker: Callable[[TruthStore, Path, IndexOptions], bool] | None = None
+"""The look of a process that has a watch from others: of a fork of the warm process."""
+
+
+def first_look(store: TruthStore, root: Path, options: IndexOptions) -> bool:
+    """Whether certainly nothing has changed, as `is_fresh` says it, for a process that looks for the first time."""
+    return (looker or is_fresh)(store, root, options)
 
 
 def has_same_rules(store: TruthStore, options: IndexOptions) -> bool:

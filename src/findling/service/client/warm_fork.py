@@ -21,9 +21,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from findling.domain.values import compile_records
+from findling.pipelines.indexing import freshness
+from findling.pipelines.indexing.lasting_look import LookRelay
 from findling.service.client.warm_shell import ALONE, BEAT, DONE, GO, HEAD, READY, TOUCHED, installation, peer_of
 
 __all__ = [
+    "LONGEST_REPORT",
     "Fork",
     "Nature",
     "StandIn",
@@ -39,6 +42,9 @@ __all__ = [
 _REQUEST_S = 2.0
 """Patience with a shell that does not send its command."""
 
+LONGEST_REPORT = 1 << 17
+"""Bytes of what a fork tells the process in the end."""
+
 _BEAT_S = 1.0
 _LONGEST_REQUEST = 16 << 20
 _LESSONS = 8
@@ -50,6 +56,7 @@ class Fork:
 
     def __init__(self, run: Callable[[Sequence[str]], int], home: str, own: Nature, reports: socket.socket) -> None:
         self.run, self.home, self.own, self.reports = run, home, own, reports
+        self.looks = LookRelay()
         self.known = frozenset(sys.modules)
         self.lessons = 0
 
@@ -118,6 +125,7 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
     if said != GO or len(streams) != 4:
         return 0
     stand_in = StandIn(fork, line)
+    freshness.looker = fork.looks.look
     _take_place(asked, streams, stand_in)
     threading.Thread(target=_attend, args=(line, stand_in), daemon=True).start()
     try:
@@ -251,9 +259,15 @@ def _attend(line: socket.socket, stand_in: StandIn) -> None:
 
 
 def _report(fork: Fork, *, leave: bool = False, kit: dict[str, Any] | None = None, indexes: Sequence[str] = ()) -> None:
-    kit = kit or {"modules": [], "tables": [], "models": []}
+    kit, look = kit or {"modules": [], "tables": [], "models": []}, fork.looks.own
+    report = {"leave": leave, "kit": kit, "indexes": indexes, "look": None}
     with suppress(OSError):  # the process has left
-        fork.reports.send(json.dumps({"leave": leave, "kit": kit, "indexes": indexes}).encode())
+        if look is not None:
+            text = json.dumps({**report, "look": look[:-1]}).encode()
+            if len(text) <= LONGEST_REPORT:
+                socket.send_fds(fork.reports, [text], [look.queue])
+                return
+        fork.reports.send(json.dumps(report).encode())
 
 
 _BORN_WITH = tuple(b"PYTHON LC_ LANG LD_ MALLOC_ GLIBC_ OMP_ OPENBLAS_ MKL_ TMPDIR SQLITE_TMPDIR FINDLING_CORE".split())

@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from findling.domain.errors import FindlingError
+from findling.pipelines.indexing.lasting_look import RelayedLook
 from findling.service.client import warm_fork
 from findling.service.client.daemon_state import daemon_folder, make_folder
 from findling.service.client.warm_fork import (
+    LONGEST_REPORT,
     Fork,
     Nature,
     born_with,
@@ -52,8 +54,6 @@ _ROUND_S = 5.0
 
 _MOST_AT_ONCE = 64
 """Commands at a time. Shells that find more do without."""
-
-_LONGEST_REPORT = 1 << 17
 
 _REPLACED_S = 5.0
 """Patience with a process of an earlier version that is about to leave."""
@@ -110,12 +110,14 @@ class _WarmProcess:
                 if number == self._listener.fileno():
                     self._take()
                     continue
-                report = json.loads(self._reports.recv(_LONGEST_REPORT))
+                text, queues, _, _ = socket.recv_fds(self._reports, LONGEST_REPORT, 1)
+                report = json.loads(text)
                 if report["leave"]:
                     return
-                self._learn(report)
+                self._learn(report, queues)
                 until = time.monotonic() + self._idle_s
             self._reap()
+            self._fork.looks.tidy()
 
     def _take(self) -> None:
         """Fork for the next command."""
@@ -145,8 +147,11 @@ class _WarmProcess:
         finally:
             os._exit(code)
 
-    def _learn(self, report: dict[str, Any]) -> None:
+    def _learn(self, report: dict[str, Any], queues: Sequence[int]) -> None:
         self._indexes |= set(report["indexes"])
+        for queue in queues:
+            os.set_inheritable(queue, False)
+            self._fork.looks.keep(RelayedLook(*[*report["look"], queue]))
         if report["kit"]["modules"] or report["kit"]["tables"] or report["kit"]["models"]:
             load_kit(report["kit"])
             _settle()

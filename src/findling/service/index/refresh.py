@@ -21,7 +21,7 @@ from findling.domain.errors import (
     WorkerError,
 )
 from findling.domain.ports import SkippedPath
-from findling.pipelines.indexing.freshness import TRIED_AGAIN, IndexOptions, is_fresh, remember, settle
+from findling.pipelines.indexing.freshness import TRIED_AGAIN, IndexOptions, first_look, is_fresh, remember, settle
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings, chunk_plan
 from findling.service.workspace.scope import is_below
@@ -253,7 +253,7 @@ class DiskIndex:
             return False
         files = self._files
         if not files.has_looked:  # a process that looks once, as a shell command does, watches nothing
-            files.has_looked = is_fresh(files.store, self._root, self._options)
+            files.has_looked = first_look(files.store, self._root, self._options)
             return files.has_looked
         if files.look is None:
             from findling.pipelines.indexing.lasting_look import LastingLook

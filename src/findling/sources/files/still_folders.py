@@ -7,17 +7,19 @@ enough, without a thread that reads it: an empty queue proves that nothing has c
 from __future__ import annotations
 
 import os
+import select
 import struct
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 from findling.sources.files.watching import file_system
 
-__all__ = ["StillFolders", "watch_folders"]
+__all__ = ["StillFolders", "is_quiet", "place_of_tree", "watch_apart", "watch_folders"]
 
 _IS_LINUX = sys.platform.startswith("linux")
 
@@ -62,12 +64,17 @@ class StillFolders:
         self._queue.release(self)
 
     def _circumstances(self) -> tuple[object, ...]:
-        """The folder that the root leads to, and what is mounted: neither is reported. The queue is not a child's."""
-        try:
-            root = self._root.stat()
-            return os.getpid(), root.st_dev, root.st_ino, _MOUNTS.read_bytes()
-        except OSError:
-            return (object(),)
+        """The place of the tree, and the process: the queue is not a child's."""
+        return os.getpid(), place_of_tree(self._root)
+
+
+def place_of_tree(root: Path) -> object:
+    """The folder that a root leads to, and what is mounted: neither is reported. Nothing equals that of no folder."""
+    try:
+        found = root.stat()
+        return [found.st_dev, found.st_ino, blake2b(_MOUNTS.read_bytes()).hexdigest()]
+    except OSError:
+        return object()
 
 
 def watch_folders(root: Path, folders: Iterable[str]) -> StillFolders | None:
@@ -82,16 +89,47 @@ def watch_folders(root: Path, folders: Iterable[str]) -> StillFolders | None:
     try:
         queue = _queue_of_process()
         still = StillFolders(queue, root)
-        device = root.stat().st_dev
-        for path in map(root.joinpath, folders):
-            if path.stat().st_dev != device:
-                raise OSError(f"{path} is on another disk than {root}")
+        for path in _on_one_disk(root, folders):
             queue.watch(path, still)
     except OSError:
         if still is not None:
             still.close()
         return None
     return still
+
+
+def watch_apart(root: Path, folders: Iterable[str]) -> int | None:
+    """A queue for these folders alone, as a descriptor that other processes may hold; `None` as for `watch_folders`."""
+    if not _IS_LINUX or file_system(root) not in _TELLING:
+        return None
+    number = None
+    try:
+        queue = _ChangeQueue()
+        number = queue.number
+        for path in _on_one_disk(root, folders):
+            queue.add(path)
+    except OSError:
+        if number is not None:
+            os.close(number)
+        return None
+    return number
+
+
+def is_quiet(number: int) -> bool:
+    """Whether nothing was ever reported to a queue of `watch_apart`. Nothing is taken out of it."""
+    waiting = select.poll()
+    waiting.register(number, select.POLLIN)
+    return not waiting.poll(0)
+
+
+def _on_one_disk(root: Path, folders: Iterable[str]) -> Iterator[str]:
+    """The paths of folders. Raises OSError for one that is on another disk than the root."""
+    device, stat = root.stat().st_dev, os.stat
+    for folder in folders:
+        path = f"{root}/{folder}"
+        if stat(path).st_dev != device:
+            raise OSError(f"{path} is on another disk than {root}")
+        yield path
 
 
 class _ChangeQueue:
@@ -104,16 +142,21 @@ class _ChangeQueue:
         self._guard = threading.Lock()
         self._watchers: dict[int, WeakSet[StillFolders]] = {}
         self.process = os.getpid()
-        self._file = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._file < 0:
+        self.number: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self.number < 0:
             raise OSError(ctypes.get_errno(), "no queue of events")
 
-    def watch(self, path: Path, still: StillFolders) -> None:
+    def add(self, path: str) -> int:
+        """Have changes in a folder reported; the number that they come with. Raises OSError when the kernel refuses."""
+        number: int = self._libc.inotify_add_watch(self.number, os.fsencode(path), _CHANGES | _ONLY_FOLDERS)
+        if number < 0:
+            raise OSError(f"{path} cannot be watched")
+        return number
+
+    def watch(self, path: str, still: StillFolders) -> None:
         """Have changes in a folder reported to somebody. Raises OSError when the kernel refuses."""
         with self._guard:
-            number = self._libc.inotify_add_watch(self._file, os.fsencode(path), _CHANGES | _ONLY_FOLDERS)
-            if number < 0:
-                raise OSError(f"{path} cannot be watched")
+            number = self.add(path)
             self._watchers.setdefault(number, WeakSet()).add(still)
 
     def release(self, still: StillFolders) -> None:
@@ -122,7 +165,7 @@ class _ChangeQueue:
             for number, others in list(self._watchers.items()):
                 others.discard(still)
                 if not others:
-                    self._libc.inotify_rm_watch(self._file, number)
+                    self._libc.inotify_rm_watch(self.number, number)
                     del self._watchers[number]
 
     def take_events(self) -> None:
@@ -145,7 +188,7 @@ class _ChangeQueue:
 
     def _read(self) -> bytes:
         try:
-            return os.read(self._file, _QUEUE_BYTES)
+            return os.read(self.number, _QUEUE_BYTES)
         except BlockingIOError:
             return b""
 

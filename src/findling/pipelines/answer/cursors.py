@@ -127,16 +127,23 @@ def _digest(request: SearchRequest, position: bytes) -> bytes:
     """Of everything that decides the order of the hits, and of the position."""
     from hashlib import blake2b
 
-    plan = request.plan or Plan()
     principals = None if request.principals is None else sorted(set(request.principals))
-    question = (
-        request.query,
-        request.filters,
-        sorted({**vars(plan), "weights": sorted(plan.weights.items())}.items()),
-        principals,
-        request.exclude_pattern,
-    )
-    return blake2b(repr(question).encode("utf-8", "surrogatepass") + position, digest_size=_DIGEST_SIZE).digest()
+    knobs = _knobs_of(request.plan or Plan())
+    question = f"({request.query!r}, {request.filters!r}, {knobs}, {principals!r}, {request.exclude_pattern!r})"
+    return blake2b(question.encode("utf-8", "surrogatepass") + position, digest_size=_DIGEST_SIZE).digest()
+
+
+def _knobs_of(plan: Plan) -> str:
+    """All knobs of a plan in order, as text; that of the latest plan is remembered, since one serves many questions."""
+    for known, text in _known:
+        if known is plan:
+            return text
+    text = repr(sorted({**vars(plan), "weights": sorted(plan.weights.items())}.items()))
+    _known[:] = [(plan, text)]
+    return text
+
+
+_known: list[tuple[Plan, str]] = []
 
 
 def _foreign() -> InvalidValueError:

@@ -13,6 +13,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
+from findling.domain.values import changed
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
 from findling.pipelines.answer.hits import asked_for, best_passage, make_hit, term_weights
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, StepContext
@@ -164,7 +165,7 @@ def rank(
             budget.is_over("words alone were searched")
             ranking = _fill_page(legs, question, exclude, clock, Meaning())
     clock.lap("search")
-    return replace(ranking, suggestions=tuple(meant))
+    return changed(ranking, suggestions=tuple(meant)) if meant else ranking
 
 
 def _assembled(ranking: Ranking, wanted: HighlightSpec, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
@@ -332,7 +333,7 @@ def _lowered(candidate: Candidate) -> tuple[Step, ...]:
 def _wanted(legs: Retrievers, ranking: Ranking, snippet_lines: int) -> HighlightSpec:
     question, found = ranking.question, ranking.found
     wanted = asked_for(question, found.keyword.forms, snippet_lines)
-    wanted = replace(wanted, weights=term_weights(legs.keyword, wanted.forms))
+    wanted = changed(wanted, weights=term_weights(legs.keyword, wanted.forms))
     if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
-        wanted = replace(wanted, nearness=nearness_to(ranking.meaning.instant, question.text))
+        wanted = changed(wanted, nearness=nearness_to(ranking.meaning.instant, question.text))
     return wanted

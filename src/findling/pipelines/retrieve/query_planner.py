@@ -149,6 +149,8 @@ def _beginning(query: str) -> str:
 
 def corrected(question: AnalyzedQuery, corrections: Mapping[str, str]) -> AnalyzedQuery:
     """The question with other spellings of some words beside what was typed; what stands in quotes stays as it is."""
+    if not corrections:
+        return question
     keys = {_key(typed): other for typed, other in corrections.items()}
     node = _respelled(question.node, keys)
     return replace(

@@ -113,7 +113,10 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
 
 def _words(hits: Iterable[tuple[int, float]], ceiling: float) -> dict[int, Evidence]:
     """The evidence of words, by BM25 scores."""
-    return {cid: Evidence(KEYWORD, raw, raw, words_evidence(raw, ceiling), "", _BM25) for cid, raw in hits}
+    made = Evidence._make  # with every field, which takes half as long as to fill in the defaults
+    return {
+        cid: made((KEYWORD, raw, raw, words_evidence(raw, ceiling), "", _BM25, 0, 0.0, 0.0, 0.0)) for cid, raw in hits
+    }
 
 
 def _ranking_evidence(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import KNOBS, Plan
 from findling.domain.queries import All, Field, Filters, SearchRequest
+from findling.domain.values import changed
 from findling.service.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def prepared(request: SearchRequest, settings: Settings, scope: str, plan_of: Ca
         system = Field("system", settings["context.system"])
         filters = replace(filters, where=system if filters.where is None else All((filters.where, system)))
     within = scope if request.within is None else request.within.strip("/")
-    asked = replace(request, filters=_below(filters, within), plan=plan, changes={}, within=within)
+    asked = changed(request, filters=_below(filters, within), plan=plan, changes={}, within=within)
     context: dict[str, Any] = {name.partition(".")[2]: settings[name] for name in names}
     if context:
         context["from"] = " and ".join(dict.fromkeys(settings.origin(name) for name in names))

@@ -124,17 +124,19 @@ class LocalBackend(LocalLegs):
         super().__init__(folder)
         self.url = folder.absolute().as_uri()
         self.snapshot_bytes = 0
+        # Every question looks at them five times, and to make a path takes longer than the look.
+        self._files = folder / STORE_FILE, folder / f"{STORE_FILE}-wal"
         self._opened_file: tuple[int, ...] = ()
         self._no_room: DiskFullError | None = None
 
     def exists(self) -> bool:
-        size = _store_bytes(self.folder)
+        size = _store_bytes(self._files[0])
         if not size and (loss := describe_loss(self.folder, None)):
             raise StoreDamagedError(loss, hint=_way_back(self.folder))
         return size is not None
 
     def identity(self) -> StoreIdentity | None:
-        if not _store_bytes(self.folder):
+        if not _store_bytes(self._files[0]):
             return None
         with closing(self.open_store(readonly=True)) as store:
             store_id = store.get_meta("store_id")
@@ -171,7 +173,7 @@ class LocalBackend(LocalLegs):
 
     def create_store(self, *, anew: bool = False, before: Callable[[], None] = lambda: None) -> None:
         remove_drafts(self.folder)
-        if not (_store_bytes(self.folder) if anew else self.exists() and _store_bytes(self.folder)):
+        if not (_store_bytes(self._files[0]) if anew else self.exists() and _store_bytes(self._files[0])):
             before()
             SqliteStore.open(self.folder / STORE_FILE).close()
 
@@ -188,7 +190,7 @@ class LocalBackend(LocalLegs):
         return None if aside is None else str(aside)
 
     def version(self) -> Hashable:
-        return tuple([_stamp(self.folder / (STORE_FILE + suffix)) for suffix in ("", "-wal")])
+        return tuple(map(_stamp, self._files))
 
     def is_replaced(self) -> bool:
         return self._opened_file != self._file()
@@ -205,7 +207,7 @@ class LocalBackend(LocalLegs):
             save_daily(self.folder, self.snapshot_bytes)
 
     def _file(self) -> tuple[int, ...]:
-        return _stamp(self.folder / STORE_FILE)[:2]
+        return _stamp(self._files[0])[:2]
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
@@ -225,9 +227,9 @@ def _way_back(folder: Path) -> str:
     return way_back(folder)
 
 
-def _store_bytes(folder: Path) -> int | None:
+def _store_bytes(store: Path) -> int | None:
     """The size of the store; None when it is missing."""
     try:
-        return (folder / STORE_FILE).stat().st_size
+        return store.stat().st_size
     except OSError:
         return None

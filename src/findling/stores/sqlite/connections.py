@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from findling.domain.errors import (
     FindlingError,
@@ -228,6 +229,15 @@ class Connections:
         try:
             with self.read_errors:
                 yield connection
+        finally:
+            self._give_back(connection)
+
+    def row(self, statement: str, *values: object) -> Any:
+        """The first row of a statement, `None` without one. A question asks for five: `glancing` is twice as slow."""
+        connection = self._take()
+        try:
+            with self.read_errors:
+                return connection.execute(statement, values).fetchone()
         finally:
             self._give_back(connection)
 

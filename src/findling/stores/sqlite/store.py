@@ -86,7 +86,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         return self._header().format
 
     def seq(self) -> int:
-        return self._header().seq
+        row = self._connections.row("SELECT seq FROM header")
+        return self._header().seq if row is None else int(row[0])  # without a header, that is an error
 
     def log_floor(self) -> int:
         return self._header().log_floor
@@ -228,8 +229,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         return counts
 
     def get_meta(self, key: str) -> str | None:
-        with self._connections.glancing() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        row = self._connections.row("SELECT value FROM meta WHERE key = ?", key)
         return None if row is None else str(row[0])
 
     def set_meta(self, key: str, value: str) -> None:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 import unicodedata
+from bisect import bisect_left
+from pathlib import Path
 
 import pytest
 
 from findling.text.analysis.analysis import terms
-from findling.text.analysis.stemming import forms_prefix, function_words, same_stem, stem
+from findling.text.analysis.stemming import (
+    extended_table,
+    forms_prefix,
+    forms_table,
+    function_words,
+    same_stem,
+    stem,
+    table_forms,
+)
+
+PROSE = " ".join(terms(Path(re.__file__).read_text() + Path(textwrap.__file__).read_text()))
+"""Words of the standard library."""
 
 
 @pytest.mark.parametrize(
@@ -56,3 +71,26 @@ def test_no_stem_is_empty_and_every_word_is_a_form_of_itself() -> None:
 
 def test_a_greek_word_that_is_all_ending_is_found_and_finds_no_other() -> None:
     assert same_stem("οταν", ["οταν", "οτε", "ηταν"]) == ["οταν"]
+
+
+def test_a_table_names_the_forms_that_a_walk_finds() -> None:
+    words = words_of_all_languages()
+    vocabulary = sorted({*words[::2], *PROSE.split(), "utf8", "tests2", "c++", "ad", "ads", "लडक", "लडकी"})
+    table = forms_table(vocabulary)
+    for term in dict.fromkeys([*words, *vocabulary]):
+        if len(term) < 3 or not term.isalpha():
+            continue  # which nobody asks a table for
+        prefix = forms_prefix(term)
+        near = vocabulary[bisect_left(vocabulary, prefix) : bisect_left(vocabulary, f"{prefix}\U0010ffff")]
+        named = [word for word in table_forms(table, term) if word in near]
+        assert named == same_stem(term, near), term
+
+
+def test_a_table_grows_into_that_of_all_words() -> None:
+    words = [*dict.fromkeys([*words_of_all_languages(), *PROSE.split()])]
+    table = b""
+    for start in range(0, len(words), len(words) // 7):
+        table = extended_table(table, words[start : start + len(words) // 7])
+    assert table == forms_table(words)
+    assert extended_table(table, words[::3]) == table
+    assert extended_table(table, []) == table

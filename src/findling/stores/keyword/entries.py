@@ -50,6 +50,12 @@ class PreparedResource(NamedTuple):
         common = sum([len(text) for _, text in self.common])
         return sum([len(body) + len(heading) + common for _, _, body, heading in self.rows])
 
+    def texts(self) -> Iterator[str]:
+        """The terms of its text fields."""
+        yield from (text for name, text in self.common if name in FIELDS)
+        for _, _, *texts in self.rows:
+            yield from texts
+
 
 def prepare(document: Document, number: int, *, unit: str, added: frozenset[int] | None = None) -> PreparedResource:
     """A document with an entry for each chunk that was added, of all without `added`; or as one page.

@@ -12,7 +12,7 @@ import tantivy
 
 from findling.domain.values import read_json
 from findling.stores.filesystem import discard, sync_folder
-from findling.stores.keyword.segment_files import NOTE_FILE, PARTS_FILE, LegNote, read_state, write_note
+from findling.stores.keyword.segment_files import FORMS_FILE, NOTE_FILE, PARTS_FILE, LegNote, read_state, write_note
 from findling.stores.vectors.vector_files import writing
 
 __all__ = ["Entries", "adopt_index", "count_entries"]
@@ -20,7 +20,8 @@ __all__ = ["Entries", "adopt_index", "count_entries"]
 _META = "meta.json"
 _MANAGED = ".managed.json"
 _OWN = frozenset(
-    {_META, _MANAGED, NOTE_FILE, f"{NOTE_FILE}.new", PARTS_FILE, ".tantivy-meta.lock", ".tantivy-writer.lock"}
+    {_META, _MANAGED, NOTE_FILE, f"{NOTE_FILE}.new", PARTS_FILE, FORMS_FILE, f"{FORMS_FILE}.new"}
+    | {".tantivy-meta.lock", ".tantivy-writer.lock"}
 )
 
 _HEAP_BYTES = 15_000_000
@@ -63,10 +64,14 @@ def adopt_index(fresh: Path, folder: Path) -> None:
         for part in parts:
             part.replace(folder / part.name)
         note = _note_for_both(fresh, folder)
+        # Two indexes may count their commits alike.
+        (folder / FORMS_FILE).unlink(missing_ok=True)
         sync_folder(folder)
         (fresh / _META).replace(folder / _META)
         if note is not None:
             write_note(folder, note)
+        with suppress(OSError):  # a small index has none
+            (fresh / FORMS_FILE).replace(folder / FORMS_FILE)
         sync_folder(folder)
     discard(fresh)
     _remove_unused(folder)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -21,15 +22,19 @@ from zlib import crc32
 from findling.domain.errors import CorruptError
 from findling.domain.values import read_json
 from findling.text.analysis.analysis import FINGERPRINT
+from findling.text.analysis.stemming import extended_table, forms_table, stemmer_version
 
 __all__ = [
+    "FORMS_FILE",
     "LAYOUT",
     "NOTE_FILE",
     "PARTS_FILE",
     "DamageGuard",
+    "FormsFile",
     "LegNote",
     "LegState",
     "damaged_parts",
+    "files_of",
     "made_for",
     "note_parts",
     "read_opstamp",
@@ -95,6 +100,15 @@ def read_opstamp(folder: Path) -> int:
         raise ValueError(f"{folder / 'meta.json'} is damaged") from error
 
 
+def files_of(folder: Path) -> tuple[int, ...]:
+    """The inode, time and size of the list of an index's files; empty without one."""
+    try:
+        status = (folder / "meta.json").stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
 def write_note(folder: Path, note: LegNote) -> None:
     """Replace the note in one step. The name outlives a power cut once tantivy, before it commits, syncs the folder."""
     draft = folder / f"{NOTE_FILE}.new"
@@ -103,6 +117,62 @@ def write_note(folder: Path, note: LegNote) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(folder / NOTE_FILE)
+
+
+FORMS_FILE = "forms.txt"
+"""Names the inflected words of the index by their stems: a query would walk a hundred terms for the forms of one."""
+
+_MOST_NEWS = 2_000_000
+"""Characters of new entries whose words are added to the table; for more, the vocabulary is read again: 0.4 s of CPU
+time for 170,000 words."""
+
+
+class FormsFile:
+    """The table of forms of one index. It serves the commit that it was written for, and no other.
+
+    It may name words that the index no longer holds, and lacks none that it holds.
+    """
+
+    def __init__(self, folder: Path, made_for: str) -> None:
+        self._file = folder / FORMS_FILE
+        self._made_for = made_for
+        self._table: bytes | None = None
+        self._news: list[str] = []
+        self._left = 0
+
+    def read(self, opstamp: int) -> bytes | None:
+        """The table for a commit; None without a sound one."""
+        try:
+            head, _, table = self._file.read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        return table if head == self._head(opstamp, table) else None
+
+    def begin(self, opstamp: int) -> None:
+        """Have the words that are noted from now on added to the table of a commit."""
+        self._table, self._news, self._left = self.read(opstamp), [], _MOST_NEWS
+
+    def note(self, texts: Iterable[str]) -> None:
+        """Note the terms of new entries."""
+        for text in texts if self._table is not None else ():
+            self._news.append(text)
+            self._left -= len(text)
+        if self._left < 0:
+            self._table, self._news = None, []
+
+    def finish(self, opstamp: int, vocabulary: Callable[[], Collection[str]]) -> None:
+        """Write the table for a commit; the vocabulary is asked for unless what was noted will do."""
+        table, news = self._table, self._news
+        self._table, self._news = None, []
+        table = forms_table(vocabulary()) if table is None else extended_table(table, set(" ".join(news).split()))
+        draft = self._file.with_name(f"{FORMS_FILE}.new")
+        # A disk that is full, or cannot be written: queries then walk the vocabulary.
+        with suppress(OSError):
+            draft.write_bytes(self._head(opstamp, table) + b"\n" + table)
+            draft.replace(self._file)
+
+    def _head(self, opstamp: int, table: bytes) -> bytes:
+        return f"{self._made_for}|{stemmer_version()}|{opstamp}|{crc32(table)}".encode()
 
 
 PARTS_FILE = "parts.txt"

@@ -16,7 +16,7 @@ from findling.domain.queries import Node, Term, Word
 from findling.stores.keyword.segment_files import DamageGuard
 from findling.text.analysis.analysis import is_compound, row_terms
 from findling.text.analysis.scripts import is_mostly_unspaced, is_unspaced
-from findling.text.analysis.stemming import forms_prefix, same_stem
+from findling.text.analysis.stemming import forms_prefix, same_stem, table_forms
 
 if TYPE_CHECKING:
     from findling.text.analysis.spelling import Spellings
@@ -180,10 +180,11 @@ class Forms(NamedTuple):
 class Statistics:
     """The vocabulary of one state of the index. Every question may raise CorruptError."""
 
-    def __init__(self, searcher: tantivy.Searcher, reading: DamageGuard) -> None:
+    def __init__(self, searcher: tantivy.Searcher, reading: DamageGuard, forms: bytes | None = None) -> None:
         self._searcher = searcher
         self._reading = reading
         self._frequencies: dict[tuple[str, str], int] = {}
+        self._forms = forms
         with reading:
             self.entries = searcher.num_docs
 
@@ -212,6 +213,21 @@ class Statistics:
 
         # One letter begins thousands of terms, and a row that ends with it asks for them twice.
         return current_budget().once((self, field, prefix, limit), walk)
+
+    def related(self, term: str, fields: Sequence[str]) -> dict[str, dict[str, int]]:
+        """By field, the terms with the stem of a term and others around them, in order, with their frequencies."""
+        prefix = forms_prefix(term)
+        if self._forms is None:
+            return {field: dict(self.begun(field, prefix, _VOCABULARY_WINDOW)) for field in fields}
+        words = [word for word in table_forms(self._forms, term) if word.startswith(prefix)]
+        ask = self._searcher.doc_freq
+        with self._reading:
+            return {field: {word: found for word in words if (found := ask(field, word))} for field in fields}
+
+    def words(self) -> set[str]:
+        """The terms of all text fields."""
+        with self._reading:
+            return {word for field in FIELDS for word, _ in self._searcher.terms_with_prefix(field, "")}
 
 
 class KeywordWords:
@@ -250,7 +266,7 @@ class KeywordWords:
             standing = self._begun(term, fields)
             found = _main_counts(standing)
         elif len(term) > 2 and term.isalpha():
-            standing = self._begun(forms_prefix(term), fields, _VOCABULARY_WINDOW)
+            standing = self._statistics.related(term, fields)
             nearby = _main_counts(standing)
             found = {form: nearby[form] for form in same_stem(term, [*nearby])}
         else:
@@ -313,9 +329,9 @@ class KeywordWords:
                     found[word] = count
         return found
 
-    def _begun(self, prefix: str, fields: Sequence[str], limit: int | None = None) -> dict[str, dict[str, int]]:
+    def _begun(self, prefix: str, fields: Sequence[str]) -> dict[str, dict[str, int]]:
         """By field, the words that begin so with their frequencies."""
-        return {field: dict(self._statistics.begun(field, prefix, limit)) for field in fields}
+        return {field: dict(self._statistics.begun(field, prefix)) for field in fields}
 
     def _forms(
         self,

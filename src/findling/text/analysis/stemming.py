@@ -5,14 +5,25 @@ Snowball stems decide, one algorithm per script. Stems never enter the index; th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 from findling.text.analysis.analysis import terms
 
-__all__ = ["forms_prefix", "function_words", "is_function_word", "languages_of", "same_stem", "stem"]
+__all__ = [
+    "extended_table",
+    "forms_prefix",
+    "forms_table",
+    "function_words",
+    "is_function_word",
+    "languages_of",
+    "same_stem",
+    "stem",
+    "stemmer_version",
+    "table_forms",
+]
 
 
 _LISTS = Path(__file__).with_name("data") / "function-words.txt"
@@ -89,6 +100,78 @@ def same_stem(term: str, vocabulary: Sequence[str]) -> list[str]:
     root = stem(term)
     stems = _stemmer(algorithm).stemWords(vocabulary)
     return [word for word, own in zip(vocabulary, stems, strict=True) if (own or word) == root]
+
+
+def forms_table(words: Collection[str]) -> bytes:
+    """The words that differ from their stems, a sorted line for each stem: `connect: connected connecting`."""
+    groups: dict[str, list[str]] = {}
+    for root, word in _inflected(words):
+        groups.setdefault(root, []).append(word)
+    return "".join([_row(root, groups[root]) for root in sorted(groups)]).encode()
+
+
+def extended_table(table: bytes, words: Collection[str]) -> bytes:
+    """The table with more words, which may be in it already."""
+    groups: dict[str, list[str]] = {}
+    for root, word in _inflected(words):
+        if word not in (known := _known(table, root)):
+            groups.setdefault(root, known).append(word)
+    pieces, at = [], 0
+    for root in sorted(groups):
+        start, end = _row_span(table, root.encode())
+        pieces += [table[at:start], _row(root, groups[root]).encode()]
+        at = end
+    return b"".join([*pieces, table[at:]])
+
+
+def table_forms(table: bytes, term: str) -> list[str]:
+    """The words of a vocabulary that have the term's stem, in order, by its table; the stem may not be in it."""
+    root = stem(term)
+    if _algorithm(term) is None:
+        return [term]
+    return sorted({*_known(table, root), *([root] if stem(root) == root else [])})
+
+
+def stemmer_version() -> str:
+    """The version of the stems."""
+    import Stemmer
+
+    version: str = Stemmer.version()
+    return version
+
+
+def _inflected(words: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The stem and the word of each word that differs from its stem."""
+    # What is no letter stays in an English stem; vowels of Hindi are no letters, and do not.
+    english = [word for word in words if "a" <= word < "{" and word.isalpha()]
+    others = [word for word in words if word >= "{"]
+    for first, last, name in _ALGORITHMS:
+        own = english if name == "english" else [word for word in others if first <= word[0] <= last]
+        for word, root in zip(own, _stemmer(name).stemWords(own) if own else (), strict=True):
+            if root != word and root.isalpha():
+                yield root, word
+
+
+def _row(root: str, forms: Iterable[str]) -> str:
+    return f"{root}: {' '.join(sorted(forms))}\n"
+
+
+def _known(table: bytes, root: str) -> list[str]:
+    start, end = _row_span(table, root.encode())
+    return table[start:end].decode().split()[1:]
+
+
+def _row_span(table: bytes, root: bytes) -> tuple[int, int]:
+    """The row of a stem; an empty one where it belongs if there is none. 17 steps find one of 40,000."""
+    low, high = 0, len(table)
+    while low < high:
+        start = table.rfind(b"\n", low, (low + high) // 2) + 1 or low
+        end = table.index(b"\n", start) + 1
+        head = table[start : table.index(b":", start)]
+        if head == root:
+            return start, end
+        low, high = (end, high) if head < root else (low, start)
+    return low, low
 
 
 def _algorithm(term: str) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from findling.core import NativeCore, native
 from findling.models.local import instant
 from findling.models.local.instant import InstantEmbedder, instant_codes
-from findling.stores.vectors import vector_scan, vector_signs
+from findling.stores.vectors import vector_matrix, vector_scan, vector_signs
 from findling.stores.vectors.vector_scan import Query
 from findling.text.analysis import wordpieces
 from tests.core.test_native_text import TEXTS
@@ -62,6 +62,24 @@ def test_a_table_that_is_too_small_is_refused() -> None:
             core().instant_codes(vocabulary, given_table, start, ["a"], {})
     with pytest.raises(TypeError):
         core().instant_codes(vocabulary, table, offset, [3], {})  # type: ignore[list-item]
+
+
+@given(st.integers(1, 1024), st.integers(0, 20), st.integers(0, 1 << 32), st.integers(1, 128))
+def test_rows_of_codes_become_what_numpy_makes_of_them(size: int, rows: int, seed: int, most: int) -> None:
+    chance = np.random.default_rng(seed)
+    codes = chance.integers(1 - most, most, (rows, size)).astype(np.int8)
+    codes[np.arange(rows), chance.integers(0, size, rows)] = chance.choice([-127, 127], rows)
+    unit = vector_matrix._unit_rows(codes.tobytes(), size)
+    again, scales = vector_scan.quantise(unit)
+    assert again.tobytes() == codes.tobytes()
+    expected = scales.tobytes(), unit.astype(np.float16).tobytes(), vector_signs.signs_of(codes).tobytes()
+    assert core().unit_rows(codes.tobytes(), size) == expected
+
+
+def test_rows_that_are_no_codes_are_refused() -> None:
+    for codes, size in ((bytes(8), 8), (b"\x7e" * 8, 8), (b"\x7f" * 9, 8), (b"\x7f" * 8, 0), (b"\x7f" * 2048, 2048)):
+        with pytest.raises(ValueError, match="127"):
+            core().unit_rows(codes, size)
 
 
 @given(st.integers(1, 300), st.integers(0, 70), st.integers(0, 1 << 32), st.booleans())

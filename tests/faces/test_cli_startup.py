@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from findling.core import native
 from tests.processes import run_process
 
 LIST_MODULES = (
@@ -84,3 +85,11 @@ def test_a_run_over_an_unchanged_tree_loads_nothing_that_reads_or_searches(proje
         }
         == set()
     )
+
+
+@pytest.mark.skipif(native is None, reason="without the compiled core numpy does its work")
+def test_a_run_that_writes_vectors_does_without_numpy(project: Path) -> None:
+    for text in ("# Guide\n\nhow to log in\n", "# Guide\n\nhow to log out\n"):
+        (project / "docs" / "guide.md").write_text(text)
+        assert "numpy" not in imported_by("index", ".")
+    assert imported_by("--profile", "semantic", "leaving a session") >= {"numpy"}

@@ -7,7 +7,7 @@
 #ifndef FINDLING_NATIVE_H
 #define FINDLING_NATIVE_H
 
-#define FINDLING_CORE_VERSION "2" /* as in __init__.py; raised when a function changes its arguments or its answer */
+#define FINDLING_CORE_VERSION "3" /* as in __init__.py; raised when a function changes its arguments or its answer */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -55,6 +55,7 @@ PyObject *native_vocabulary(PyObject *module, PyObject *arguments);
 PyObject *native_count_tokens(PyObject *module, PyObject *arguments);
 PyObject *native_instant_sums(PyObject *module, PyObject *arguments);
 PyObject *native_instant_codes(PyObject *module, PyObject *arguments);
+PyObject *native_unit_rows(PyObject *module, PyObject *arguments);
 PyObject *native_scan(PyObject *module, PyObject *arguments);
 PyObject *native_differing_bits(PyObject *module, PyObject *arguments);
 

@@ -96,6 +96,9 @@ class VectorTable(VectorRows, Protocol):
     def add(self, cids: Sequence[int], numbers: Sequence[int], vectors: Vectors) -> None:
         """Add rows, or replace those of the same chunks, with the next commit. Raises ValueError for wrong shapes."""
 
+    def add_codes(self, cids: Sequence[int], numbers: Sequence[int], codes: Sequence[bytes]) -> None:
+        """Add rows of 8-bit numbers, whose directions count and whose largest number is 127; zeros are left out."""
+
     def drop(self, cids: Iterable[int]) -> None:
         """Remove the rows of these chunks, with the next commit; chunks without one are passed over."""
 

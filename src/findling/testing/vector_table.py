@@ -96,6 +96,21 @@ class VectorTableSuite(StoreSuite):
         assert table.search(rows[2], 9).hits[0][0] == 1
         assert table.search(rows[1], 9).rows == 1
 
+    def test_rows_of_codes_are_the_vectors_of_their_directions(self, table: VectorTable) -> None:
+        given = np.rint(_directions(3) * 100).astype(np.int8)
+        given[np.arange(3), np.abs(given).argmax(axis=1)] = (127, -127, 127)
+        lengths = np.linalg.norm(given.astype(np.float32), axis=1, keepdims=True)
+        rows = given.astype(np.float32) / lengths.astype(np.float32)
+        table.add_codes([10, 11, 12, 13], [1, 1, 2, 2], [*(row.tobytes() for row in given), bytes(DIMENSIONS)])
+        table.commit(seq=1)
+        other = self.make_table(DIMENSIONS)
+        other.add([10, 11, 12], [1, 1, 2], rows)
+        other.commit(seq=1)
+        assert table.cids() == {10, 11, 12}
+        assert [table.search(row, 3) for row in rows] == [other.search(row, 3) for row in rows]
+        with pytest.raises(ValueError, match="numbers"):
+            table.add_codes([14], [3], [b"\x7f"])
+
     def test_what_was_not_committed_is_forgotten(self, table: VectorTable) -> None:
         rows = _directions(2)
         table.add([1], [1], rows[:1])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from findling.domain.ports import Vectors
 
-__all__ = ["InstantEmbedder", "from_codes", "instant_codes"]
+__all__ = ["InstantEmbedder", "instant_codes"]
 
 _DIMENSIONS = 256
 _SHA256 = "4f0ffffb5598adcf81fb829823974c19f51e41a6e7438b89ff05ede86eeb035c"
@@ -61,17 +61,6 @@ def instant_codes(texts: Sequence[str]) -> list[bytes]:
     if native is None:
         return _codes(texts)
     return native.instant_codes(native_vocabulary(), *_mapped(), texts, word_tokens)
-
-
-def from_codes(codes: Sequence[bytes]) -> NDArray[np.float32]:
-    """The vectors that `instant_codes` wrote, of length 1 again, so that the scale of a row need not be kept."""
-    import numpy as np
-
-    rows = np.frombuffer(b"".join(codes), dtype=np.int8).reshape(-1, _DIMENSIONS).astype(np.float32)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)
-    lengths[lengths == 0] = 1
-    unit: NDArray[np.float32] = rows / lengths
-    return unit
 
 
 _TABLE = Path(__file__).with_name("data") / "instant-vectors.npy"

@@ -88,11 +88,10 @@ class InstantLeg(_TableLeg):
 
     def _add_chunks(self, added: list[_Added]) -> None:
         if all(one.document.vectors for one in added):
-            from findling.models.local.instant import from_codes
-
-            vectors = from_codes([one.document.vectors[one.place] for one in added])
-        else:
-            vectors = self._embedder.embed([_passage(one) for one in added])
+            codes = [one.document.vectors[one.place] for one in added]
+            self.table.add_codes([one.chunk.cid for one in added], [one.number for one in added], codes)
+            return
+        vectors = self._embedder.embed([_passage(one) for one in added])
         # A chunk without a known word has no direction.
         known = [row for row, vector in enumerate(vectors) if vector.any()]
         self.table.add([added[row].chunk.cid for row in known], [added[row].number for row in known], vectors[known])

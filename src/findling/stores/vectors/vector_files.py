@@ -12,7 +12,9 @@ import io
 import json
 import mmap
 import os
+import struct
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +32,7 @@ __all__ = [
     "Columns",
     "MatrixHeader",
     "RowWriter",
+    "check_columns",
     "create_private",
     "damaged_files",
     "map_columns",
@@ -37,6 +40,8 @@ __all__ = [
     "read_header",
     "remove_generation",
     "remove_litter",
+    "rows_of",
+    "whole_numbers",
     "write_all",
     "write_header",
     "writing",
@@ -134,6 +139,35 @@ def map_columns(folder: Path, header: MatrixHeader) -> Columns:
     return columns
 
 
+def check_columns(folder: Path, header: MatrixHeader) -> None:
+    """Look at the size and at one block of each column, without numpy. Raises as `map_columns` does."""
+    for name in _TYPES:
+        if not (size := _size(header, name)):
+            continue
+        path = folder / _file_name(header, name)
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < size:
+                raise _damaged(folder, f"{path.name} is shorter than {size:,} bytes")
+            if listed := header.sums.get(name):
+                number = _any_of(listed)
+                file.seek(number * _SUMMED)
+                if crc32(file.read(min(_SUMMED, size - number * _SUMMED))) != listed[number]:
+                    raise _damaged(folder, "a block of its vectors is not what was written")
+
+
+def rows_of(folder: Path, header: MatrixHeader, cids: AbstractSet[int]) -> list[int]:
+    """The live rows of those chunks that have one, without numpy."""
+    if not header.rows or not cids:
+        return []
+    columns = []
+    for name in ("cids", "dead"):
+        with (folder / _file_name(header, name)).open("rb") as file:
+            data = file.read(_size(header, name))
+        columns.append(struct.unpack(f"<{len(data) // 8}q", data))
+    dead = set(columns[1])
+    return [row for row, cid in enumerate(columns[0]) if cid in cids and row not in dead]
+
+
 def damaged_files(folder: Path, header: MatrixHeader) -> list[str]:
     """The columns that are not what was written; every byte is looked at. Raises as `map_columns` does."""
     columns = {name: _map_column(folder, header, name) for name in _TYPES}
@@ -157,7 +191,7 @@ class RowWriter:
             self.close()
             raise
 
-    def append(self, rows: Sequence[NDArray[Any]]) -> None:
+    def append(self, count: int, rows: Sequence[bytes | NDArray[Any]]) -> None:
         """Write whole rows, given as columns in the order of `Columns`, without `dead`.
 
         After an error none of them is there, and the next ones take their place.
@@ -167,11 +201,13 @@ class RowWriter:
             for name, values in zip(Columns._fields, rows, strict=False)
         }
         self._sums.update(written)
-        self.rows += len(rows[0])
+        self.rows += count
 
-    def write_dead(self, rows: NDArray[np.int64], position: int) -> None:
+    def write_dead(self, rows: Sequence[int], position: int) -> None:
         """List rows as dead, behind the `position` that are listed already."""
-        self._sums["dead"] = self._write("dead", position, rows, self._dead_sums) if len(rows) else self._dead_sums
+        self._sums["dead"] = self._dead_sums
+        if rows:
+            self._sums["dead"] = self._write("dead", position, whole_numbers(rows), self._dead_sums)
 
     @property
     def sums(self) -> dict[str, Sequence[int]]:
@@ -189,16 +225,19 @@ class RowWriter:
         while self._files:
             self._files.popitem()[1].close()
 
-    def _write(self, name: str, position: int, values: NDArray[Any], sums: Sequence[int]) -> Sequence[int]:
+    def _write(self, name: str, position: int, values: bytes | NDArray[Any], sums: Sequence[int]) -> Sequence[int]:
         file = self._files[name]
         self._touched.add(name)
         start = position * _width(name, self._dimensions)
         file.seek(start)
-        import numpy as np
-
-        data = np.ascontiguousarray(values, _TYPES[name]).tobytes()
+        data = values if isinstance(values, bytes) else values.astype(_TYPES[name]).tobytes()
         write_all(file, data)
         return _extended(sums, start, data)
+
+
+def whole_numbers(numbers: Sequence[int]) -> bytes:
+    """Numbers as a column holds them."""
+    return struct.pack(f"<{len(numbers)}q", *numbers)
 
 
 def create_private(path: Path) -> io.FileIO:
@@ -250,7 +289,7 @@ def _map_column(folder: Path, header: MatrixHeader, name: str) -> NDArray[Any]:
 
     count = header.dead if name == "dead" else header.rows
     shape = (count, _elements(name, header.dimensions)) if name in _PER_VALUE else (count,)
-    size = count * _width(name, header.dimensions)
+    size = _size(header, name)
     if size == 0:
         return np.empty(shape, _TYPES[name])
     path = folder / _file_name(header, name)
@@ -267,6 +306,11 @@ def _sum_of(values: Mapping[str, Any]) -> int:
 
 def _file_name(header: MatrixHeader, name: str) -> str:
     return f"{header.generation}-{name}"
+
+
+def _size(header: MatrixHeader, name: str) -> int:
+    """The bytes of a column that count."""
+    return (header.dead if name == "dead" else header.rows) * _width(name, header.dimensions)
 
 
 def _width(name: str, dimensions: int) -> int:
@@ -316,9 +360,13 @@ def _find_wrong(columns: Mapping[str, Any], sums: Mapping[str, Sequence[int]]) -
 def _is_sample_right(columns: Mapping[str, Any], sums: Mapping[str, Sequence[int]]) -> bool:
     """Whether one block of each column, chosen at random, is what was written: 1 ms at most."""
     for name, listed in sums.items():
-        # The generator of `random` is the program's, which may have seeded it.
-        number = int.from_bytes(os.urandom(4), "big") % len(listed)
+        number = _any_of(listed)
         block = memoryview(columns[name]).cast("B")[number * _SUMMED : (number + 1) * _SUMMED]
         if crc32(block) != listed[number]:
             return False
     return True
+
+
+def _any_of(listed: Sequence[int]) -> int:
+    """A place in a list, chosen at random. The generator of `random` is the program's, which may have seeded it."""
+    return int.from_bytes(os.urandom(4), "big") % len(listed)

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from findling.core import NativeCore, native
+from findling.stores.keyword import term_weights
 from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
 from findling.text.snippets import Match, Telling
@@ -49,6 +50,21 @@ def index_form(text: str) -> str:
 @example("ABCdef12 IPv6Address HTTPServer2 aB1cD2eF3g4 x509")
 def test_terms_are_those_of_the_reference(text: str) -> None:
     assert index_form(text) == analysis._terms_with_spaces(text)[:-1]
+
+
+@given(TEXTS)
+def test_signs_of_code_are_counted_as_the_reference_does(text: str) -> None:
+    assert core().count_bytes(text, term_weights._CODE_SIGNS) == term_weights._count_signs(text)
+
+
+@given(TEXTS)
+@example("naïve café 数据库 “quoted” … donaudampfschifffahrtsgesellschaft")
+@example("é" * 100)
+@example("數" * 101)
+def test_pieces_of_a_word_are_those_of_the_reference(text: str) -> None:
+    for word in wordpieces.plain_words(text):
+        given_pieces = core().word_pieces(wordpieces.native_vocabulary(), word)
+        assert given_pieces == list(wordpieces.bert_vocabulary().pieces(word)), word
 
 
 @given(TEXTS, st.sets(st.sampled_from(sorted(WORDS))), st.data())

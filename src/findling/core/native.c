@@ -287,6 +287,24 @@ static PyObject *native_index_form(PyObject *module, PyObject *arguments) {
     return result;
 }
 
+/* --- count_bytes --- */
+
+static PyObject *native_count_bytes(PyObject *module, PyObject *arguments) {
+    PyObject *text;
+    Py_buffer wanted;
+    Utf8 utf8;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "Uy*", &text, &wanted)) return NULL;
+    uint8_t counts[256] = {0};
+    for (Py_ssize_t at = 0; at < wanted.len; at++) counts[((const uint8_t *)wanted.buf)[at]] = 1;
+    PyBuffer_Release(&wanted);
+    if (utf8_of(text, &utf8) < 0) return NULL;
+    Py_ssize_t found = 0;
+    for (Py_ssize_t at = 0; at < utf8.size; at++) found += counts[(uint8_t)utf8.data[at]];
+    Py_XDECREF(utf8.owner);
+    return PyLong_FromSsize_t(found);
+}
+
 /* --- matching_spans --- */
 
 /* The wanted terms, by their hashes. */
@@ -501,12 +519,16 @@ static PyObject *native_matching_spans(PyObject *module, PyObject *arguments) {
 static PyMethodDef methods[] = {
     {"index_form", native_index_form, METH_VARARGS,
      "index_form(text, rest): all terms of a text; `rest[stretch]` gives those of a stretch that is not ASCII."},
+    {"count_bytes", native_count_bytes, METH_VARARGS,
+     "count_bytes(text, wanted): how many bytes of a text in UTF-8 are among the wanted ones."},
     {"matching_spans", native_matching_spans, METH_VARARGS,
      "matching_spans(text, wanted, rest): spans of words that give a wanted term; `rest(piece, offset)` for the others."},
     {"best_lines", native_best_lines, METH_VARARGS,
      "best_lines(text, matches, units, said, plain, longest_said, most, context, longest, small, nearness): the best\n"
      "line and those to show, each with its marks; None when a line of 400 characters has to be judged or cut."},
     {"vocabulary", native_vocabulary, METH_VARARGS, "vocabulary(entries): a WordPiece vocabulary, one entry a line."},
+    {"word_pieces", native_word_pieces, METH_VARARGS,
+     "word_pieces(vocabulary, word): the numbers of the entries that make up a word."},
     {"count_tokens", native_count_tokens, METH_VARARGS,
      "count_tokens(vocabulary, text, rest): the number of tokens; `rest[word]` gives those of a word that is not ASCII."},
     {"instant_sums", native_instant_sums, METH_VARARGS,

@@ -52,6 +52,7 @@ int space_size(const char *text, Py_ssize_t at, Py_ssize_t size);
 
 PyObject *native_best_lines(PyObject *module, PyObject *arguments);
 PyObject *native_vocabulary(PyObject *module, PyObject *arguments);
+PyObject *native_word_pieces(PyObject *module, PyObject *arguments);
 PyObject *native_count_tokens(PyObject *module, PyObject *arguments);
 PyObject *native_instant_sums(PyObject *module, PyObject *arguments);
 PyObject *native_instant_codes(PyObject *module, PyObject *arguments);

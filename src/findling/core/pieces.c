@@ -34,7 +34,7 @@ typedef struct {
 typedef struct {
     Entry *slots;
     uint32_t mask;
-    uint8_t longest[128];  /* by the first letter */
+    uint8_t longest[256];  /* by the first byte */
 } Table;
 
 typedef struct {
@@ -77,9 +77,6 @@ static int make_table(Table *table, uint32_t entries) {
 static void add_entry(Vocabulary *vocabulary, Table *table, uint32_t start, size_t size, uint32_t token) {
     const char *word = vocabulary->text + start;
     if (size == 0 || size > LONGEST_WORD) return;
-    for (size_t at = 0; at < size; at++) {
-        if ((uint8_t)word[at] >= 128) return;
-    }
     uint32_t hash = hash_of(word, size), slot = hash & table->mask;
     Entry *entry = (Entry *)find_entry(vocabulary, table, hash, word, size);
     if (entry == NULL) {
@@ -208,7 +205,8 @@ static void add_token(Bag *bag, uint16_t token) {
     bag->count++;
 }
 
-/* Vocabulary.pieces of wordpieces.py for a word of ASCII; `tokens` has room for one a letter. */
+/* Vocabulary.pieces of wordpieces.py for a word of up to 100 letters; `tokens` has room for one a byte. An entry is
+ * whole letters, so what matches its bytes ends where a letter does. */
 static size_t cut_word(const Vocabulary *vocabulary, const char *word, size_t size, uint16_t *tokens) {
     size_t count = 0, start = 0;
     const Table *table = &vocabulary->first;
@@ -328,6 +326,27 @@ static int collect_tokens(Vocabulary *vocabulary, Bag *bag, PyObject *text, PyOb
     if (word != small) free(word);
     Py_XDECREF(utf8.owner);
     return failed;
+}
+
+PyObject *native_word_pieces(PyObject *module, PyObject *arguments) {
+    PyObject *capsule, *word;
+    Utf8 utf8;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "OU", &capsule, &word)) return NULL;
+    Vocabulary *vocabulary = PyCapsule_GetPointer(capsule, CAPSULE);
+    if (vocabulary == NULL || utf8_of(word, &utf8) < 0) return NULL;
+    uint16_t tokens[4 * LONGEST_WORD] = {vocabulary->unknown};
+    size_t count = 1;
+    if (PyUnicode_GetLength(word) <= LONGEST_WORD)
+        count = cut_word(vocabulary, utf8.data, (size_t)utf8.size, tokens);
+    Py_XDECREF(utf8.owner);
+    PyObject *result = PyList_New((Py_ssize_t)count);
+    for (size_t at = 0; at < count && result != NULL; at++) {
+        PyObject *number = PyLong_FromLong(tokens[at]);
+        if (number == NULL) Py_CLEAR(result);
+        else PyList_SetItem(result, (Py_ssize_t)at, number);
+    }
+    return result;
 }
 
 PyObject *native_count_tokens(PyObject *module, PyObject *arguments) {

@@ -52,9 +52,10 @@ def test_many_bytes_or_many_files_are_much() -> None:
 
 def test_documents_and_trees_need_a_process_of_their_own() -> None:
     plan = PRESETS["default"]._replace(code="auto")
-    assert needs_process(plan, "a/report.pdf")
-    assert needs_process(plan, "a/main.c")
-    assert not needs_process(plan, "a/notes.md")
+    assert needs_process(plan, "a/report.pdf", 1)
+    assert needs_process(plan, "a/main.c", 9_000)
+    assert not needs_process(plan, "a/main.c", 2_400)  # one piece
+    assert not needs_process(plan, "a/notes.md", 9_000)
 
 
 def test_patience_lasts_as_long_as_nothing_could_be_done_but_not_for_ever() -> None:

@@ -1,8 +1,9 @@
 """Resources and the chunks they are made of."""
 
 # No `from __future__ import annotations`: classes of fields parse each annotation that is a text, 1 ms in all.
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import NamedTuple
 
 from findling.domain.values import record
@@ -155,6 +156,25 @@ class Document(NamedTuple):
     fingerprint: Fingerprint | None = None
     terms: tuple[ChunkTerms, ...] = ()
     vectors: tuple[bytes, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Its parts for a pickle, chunks and terms as plain tuples: one class a document, not two a chunk."""
+        resource, text, chunks, fingerprint, terms, vectors = self
+        return _unpickled, (resource, text, list(map(tuple, chunks)), fingerprint, list(map(tuple, terms)), vectors)
+
+
+def _unpickled(
+    resource: Resource,
+    text: str,
+    chunks: Sequence[tuple[object, ...]],
+    fingerprint: Fingerprint | None,
+    terms: Sequence[tuple[object, ...]],
+    vectors: tuple[bytes, ...],
+) -> Document:
+    # Not `Chunk(*values)`, which is a call of Python code for each of them.
+    own_chunks = tuple(map(partial(tuple.__new__, Chunk), chunks))
+    own_terms = tuple(map(partial(tuple.__new__, ChunkTerms), terms))
+    return Document(resource, text, own_chunks, fingerprint, own_terms, vectors)
 
 
 class StoredChunk(NamedTuple):

@@ -1,4 +1,4 @@
-"""Child processes that run code of findling: their command, frames of pickles, and a limit of computing."""
+"""Child processes that run code of findling: their command or a fork, frames of pickles, and a limit of computing."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ import pickle
 import signal
 import struct
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import findling
 
 __all__ = [
     "EXIT_OUT_OF_MEMORY",
     "EXIT_TOO_SLOW",
+    "ForkedProcess",
     "child_command",
     "framed",
+    "is_alone",
     "limited_time",
     "read_frame",
     "write_frame",
 ]
 
-EXIT_TOO_SLOW, EXIT_OUT_OF_MEMORY = 1, 3
+EXIT_TOO_SLOW, EXIT_OUT_OF_MEMORY, _EXIT_FAILED = 1, 3, 4
 """Exit codes; faulthandler ends a process with the first."""
 
 _LENGTH = struct.Struct(">Q")
@@ -38,6 +41,69 @@ def child_command(module: str, *arguments: int) -> list[str]:
     path.append(str(Path(findling.__file__).parents[1]))
     code = f"import sys; sys.path[:] = {path!r}; from {module} import main; main(*{arguments!r})"
     return [sys.executable, "-P", "-c", code]
+
+
+def is_alone() -> bool:
+    """Whether a fork of this process is whole: no other thread runs, not even one of a library.
+
+    The one in which tantivy looks at a file twice a second holds nothing that a fork needs.
+    """
+    try:
+        names = [(task / "comm").read_bytes() for task in Path("/proc/self/task").iterdir()]
+    except OSError:  # only Linux tells
+        return False
+    return len(names) - sum(name.startswith(b"thread-tantivy-") for name in names) == 1
+
+
+class ForkedProcess:
+    """A fork that runs a function between two pipes, with the part of `subprocess.Popen` that a parent needs.
+
+    It begins in 3 ms with all that its parent has loaded, where a new process takes 80. The parent must be `is_alone`.
+    The fork holds no file of its parent open: neither its locks nor the pipes of another fork.
+    """
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        theirs_in, ours_out = os.pipe()
+        ours_in, theirs_out = os.pipe()
+        self.returncode: int | None = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 counts that thread, too
+            self.pid = os.fork()
+        if self.pid == 0:
+            _run_forked(run, theirs_in, theirs_out)
+        for descriptor in (theirs_in, theirs_out):
+            os.close(descriptor)
+        self.stdin, self.stdout = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb")
+
+    def kill(self) -> None:
+        """Kill it, unless it is known to have ended."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Wait for its end; its exit code, or the number of a signal below 0."""
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+
+def _run_forked(run: Callable[[], None], inbox: int, outbox: int) -> NoReturn:
+    try:
+        import fcntl
+
+        # Above the first three, of which the parent may have closed any.
+        streams = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 3) for descriptor in (inbox, outbox)]
+        streams.append(os.open(os.devnull, os.O_RDWR))
+        for number, descriptor in enumerate(streams):
+            os.dup2(descriptor, number)
+        os.closerange(3, 1 + max(int(file.name) for file in Path("/proc/self/fd").iterdir()))
+        signal.set_wakeup_fd(-1)
+        for kind in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(kind, signal.SIG_DFL)
+        run()
+    finally:
+        os._exit(_EXIT_FAILED)  # `run` ends the process by itself
 
 
 def read_frame(stream: IO[bytes]) -> bytes | None:

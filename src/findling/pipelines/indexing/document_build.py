@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 
@@ -62,7 +62,7 @@ def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chun
     lines = line_numbers(text, ends)
     resource_bits = _hash(_encoded(resource.rid), b"resource")
     under: dict[tuple[str, ...], tuple[int, bytes]] = {}
-    seen: defaultdict[int, int] = defaultdict(int)
+    seen: dict[int, int] = {}
     chunks = []
     for ordinal, (start, end, heading) in enumerate(pieces):
         data = _encoded(text[start:end])
@@ -72,11 +72,18 @@ def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chun
         above_bits, above = under[heading]
         # Three independent hash functions: an edit elsewhere in the resource changes none of them.
         bits = _hash(data, b"text") ^ above_bits
-        cid = (bits + seen[bits] * _REPEAT) & _ID_BITS
-        seen[bits] += 1
+        times = seen.get(bits, 0)
+        seen[bits] = times + 1
         digest = blake2b(above + data, digest_size=16).digest()
-        chunks.append(Chunk(cid, digest, ordinal, start, end, lines[2 * ordinal], lines[2 * ordinal + 1], heading))
+        first, last = lines[2 * ordinal : 2 * ordinal + 2]
+        chunks.append(
+            _chunk(((bits + times * _REPEAT) & _ID_BITS, digest, ordinal, start, end, first, last, heading, ()))
+        )
     return chunks
+
+
+_chunk = partial(tuple.__new__, Chunk)
+"""A chunk of all its values; the call of the class would be one of Python code."""
 
 
 def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:

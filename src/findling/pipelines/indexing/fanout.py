@@ -64,8 +64,10 @@ class _TableLeg:
             self.table.drop(change.dropped)
             document, added = change.document, change.added
             if document is not None and added:
-                places = [place for place, chunk in enumerate(document.chunks) if chunk.cid in added]
-                waiting += [_Added(document, place, change.number) for place in places]
+                number = change.number
+                waiting += [
+                    _Added(document, place, number) for place, chunk in enumerate(document.chunks) if chunk.cid in added
+                ]
         if waiting:
             self._add_chunks(waiting)
 
@@ -87,9 +89,10 @@ class InstantLeg(_TableLeg):
         self._embedder = embedder
 
     def _add_chunks(self, added: list[_Added]) -> None:
-        if all(one.document.vectors for one in added):
-            codes = [one.document.vectors[one.place] for one in added]
-            self.table.add_codes([one.chunk.cid for one in added], [one.number for one in added], codes)
+        if all(document.vectors for document, _, _ in added):
+            cids = [document.chunks[place].cid for document, place, _ in added]
+            codes = [document.vectors[place] for document, place, _ in added]
+            self.table.add_codes(cids, [number for _, _, number in added], codes)
             return
         vectors = self._embedder.embed([_passage(one) for one in added])
         # A chunk without a known word has no direction.

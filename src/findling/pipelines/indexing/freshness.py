@@ -52,7 +52,7 @@ _DOCUMENTS = 4
 class IndexOptions(NamedTuple):
     """The way from files to documents: which ones, how they are cut, and the cost of reading.
 
-    `workers` is the number of processes that prepare files, 0 for one a processor core. `max_seconds`, `max_memory`
+    `workers` is the number of processes that prepare files, 0 for as many as pay. `max_seconds`, `max_memory`
     and `max_text` hold for one document, `quota` for the workspace.
     """
 

@@ -6,10 +6,10 @@ durable by itself, so that a stopped run continues where it was.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
-from itertools import chain
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +24,6 @@ from findling.pipelines.indexing.survey import UNKNOWN, Survey
 from findling.sources.documents.extracted import PARTIAL
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.file_types import file_type
-from findling.text.chunking.chunker import parses
 
 __all__ = ["Admission", "update"]
 
@@ -37,6 +36,9 @@ or after so much text."""
 
 _RECENT = 500
 """Chunks of a later run that the model reads before all others: somebody has just written them."""
+
+_LOOK_FOR_CIRCLES = 50_000
+"""New objects between two looks of the garbage collector: some 500 files of code."""
 
 _SMALL_BYTES = 4_000_000  # plain text up to this much is prepared at once, in the time that starting workers would take
 _TASK_BYTES, _TASK_FILES = 512_000, 200  # the most that one worker is given at a time
@@ -104,8 +106,9 @@ class _Update:
         self._uncommitted, self._commit_at_s = 0, _FIRST_COMMIT_S
 
     def run(self) -> IndexReport:
-        for batch in self._batches():
-            self._write(batch)
+        with _seldom_collected():
+            for batch in self._batches():
+                self._write(batch)
         if self._patience is None:
             self._finish()
         else:
@@ -128,7 +131,8 @@ class _Update:
         batch: list[Document] = []
         size, enough = 0, min(_FIRST_BATCH_BYTES, self._options.batch_bytes)
         job = Job(str(self._root), self._options, analyse=self._legs.analyses, embed=self._legs.embeds)
-        for prepared in self._outcomes(job):
+        is_over = _never if self._patience is None else self._patience.is_over
+        for prepared in _prepare(job, self._tasks(), is_over):
             self._done += 1
             self._bytes += prepared.bytes_read
             if (document := self._admitted(prepared)) is not None:
@@ -141,16 +145,6 @@ class _Update:
                 enough = min(4 * enough, self._options.batch_bytes)
         if batch:
             yield batch
-
-    def _outcomes(self, job: Job) -> Iterator[Prepared]:
-        """The outcome of every file in the order of the tasks; an open run begins with those that need no worker."""
-        tasks = self._tasks()
-        if self._patience is None:
-            return _prepare(job, tasks)
-        is_over = self._patience.is_over
-        apart = [task for task in tasks if needs_process(job.options.plan, task.path)]
-        here = [task for task in tasks if task not in apart]
-        return chain(_prepare(job, here, is_over), _prepare(job, apart, is_over))
 
     def _tasks(self) -> list[Task]:
         known = self._found.known
@@ -213,36 +207,61 @@ class _Update:
             self._on_progress(IndexProgress(stage, *counts, time.monotonic() - self._started, path))
 
 
-def _prepare(job: Job, tasks: list[Task], is_over: Callable[[], bool] = lambda: False) -> Iterator[Prepared]:
-    """The outcome of every file, in order and until time is over: prepared here, or by workers."""
-    if is_over():
-        return
-    workers, plan = job.options.workers, job.options.plan
-    langs = [file_type(task.path.rpartition("/")[2]).lang for task in tasks]
-    untrusted = [lang in FORMATS and FORMATS[lang].untrusted for lang in langs]
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Have the garbage collector look seldom: batches are many tuples without circles, and a look passes over all."""
+    before = gc.get_threshold()
+    gc.set_threshold(_LOOK_FOR_CIRCLES, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _prepare(job: Job, tasks: list[Task], is_over: Callable[[], bool]) -> Iterator[Prepared]:
+    """The outcome of every file until time is over: prepared by workers, or here when there is little.
+
+    Of little, files that need a worker come last, and one worker begins at once.
+    """
+    plan, workers = job.options.plan, job.options.workers
     is_little = workers == 1 or sum(task.size for task in tasks) <= _SMALL_BYTES
-    if is_little and not any(untrusted) and not any(parses(plan, lang) for lang in set(langs)):
-        for task in tasks:
-            yield prepare(job, task)
-            if is_over():
-                return
+    here = [task for task in tasks if is_little and not needs_process(plan, task.path, task.size)]
+    apart = tasks if not here else [task for task in tasks if needs_process(plan, task.path, task.size)]
+    if not apart:
+        yield from _prepare_here(job, here, is_over)
         return
-    from findling.pipelines.indexing.workers import available_cores, prepare_in_workers
+    from findling.pipelines.indexing.workers import available_cores, preparing
 
-    batches = list(_batched(tasks, untrusted))
-    crew = 1 if is_little else workers or available_cores()
-    with closing(prepare_in_workers(job, batches, crew)) as results:
+    # The writer and its threads keep a core busy with plain text; documents take ten times as long to read as to write.
+    documents = sum(task.size for task in apart if _is_document(task))
+    spare = 0 if 10 * documents > sum(task.size for task in apart) else 1
+    crew = 1 if is_little else workers or max(1, available_cores() - spare)
+    with preparing(job, list(_batched(apart)), crew) as results:
+        yield from _prepare_here(job, here, is_over)
         for outcomes in results:
-            yield from outcomes
             if is_over():
                 return
+            yield from outcomes
 
 
-def _batched(tasks: list[Task], untrusted: list[bool]) -> Iterator[list[Task]]:
+def _prepare_here(job: Job, tasks: list[Task], is_over: Callable[[], bool]) -> Iterator[Prepared]:
+    for task in tasks:
+        if is_over():
+            return
+        yield prepare(job, task)
+
+
+def _never() -> bool:
+    """Whether the time of a run without a limit is over."""
+    return False
+
+
+def _batched(tasks: list[Task]) -> Iterator[list[Task]]:
     """The tasks in batches; an untrusted one is a batch of its own, so that the blame falls on it."""
     batch: list[Task] = []
     size = 0
-    for task, alone in zip(tasks, untrusted, strict=True):
+    for task in tasks:
+        alone = _is_document(task)
         if batch and (alone or size + task.size > _TASK_BYTES or len(batch) == _TASK_FILES):
             yield batch
             batch, size = [], 0
@@ -253,3 +272,9 @@ def _batched(tasks: list[Task], untrusted: list[bool]) -> Iterator[list[Task]]:
             size += task.size
     if batch:
         yield batch
+
+
+def _is_document(task: Task) -> bool:
+    """Whether a file has a parser that others have written, for content that anybody may have written."""
+    lang = file_type(task.path.rpartition("/")[2]).lang
+    return lang in FORMATS and FORMATS[lang].untrusted

@@ -16,6 +16,7 @@ from findling.sources.files.file_types import file_type
 from findling.sources.files.plain_scan import LARGEST_SCANNED, best_files, needles
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.chunking.chunker import parses
+from findling.text.chunking.measures import characters_of
 
 __all__ = ["FirstLook", "Patience", "first_files", "is_much", "look_around", "needs_process", "touched_first"]
 
@@ -134,7 +135,10 @@ def _fitting(files: Iterable[FoundFile], left: int, most: int) -> list[FoundFile
     return chosen
 
 
-def needs_process(plan: ChunkPlan, path: str) -> bool:
-    """Whether a file is prepared in a process of its own: its parser may crash or never return."""
+def needs_process(plan: ChunkPlan, path: str, size: int) -> bool:
+    """Whether a file is prepared in a process of its own: its parser may crash or never return.
+
+    A text that is one piece is not parsed.
+    """
     lang = file_type(path.rpartition("/")[2]).lang
-    return (lang in FORMATS and FORMATS[lang].untrusted) or parses(plan, lang)
+    return (lang in FORMATS and FORMATS[lang].untrusted) or (size > characters_of(plan) and parses(plan, lang))

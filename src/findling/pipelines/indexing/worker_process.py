@@ -1,7 +1,7 @@
 """The code of a worker process: batches of files in, prepared documents out, within limits of memory and time.
 
 A frame is its length in eight bytes and a pickle. The first frame is the job, which `READY` answers; every other one
-is a batch, and its answer the outcomes of its files. The end of the input ends the process.
+is a batch, and its answer the outcomes of its files. The end of the input ends the process. A fork has its job already.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Batch(NamedTuple):
     carefully: bool = False
 
 
-def main() -> None:
-    """Serve the parent at the other end of standard input and output."""
+def main(job: Job | None = None) -> None:
+    """Serve the parent at the other end of standard input and output; without a job, it is the first frame."""
     try:
         # An interrupt at the terminal reaches the whole group; the parent decides.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -44,7 +44,15 @@ def main() -> None:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1):
             os.dup2(nowhere, descriptor)
-        _serve(inbox, outbox)
+        if job is None:
+            job = pickle.loads(read_frame(inbox) or b"")
+            assert job is not None
+            _prepare_process(job)
+            write_frame(outbox, _READY)
+        else:
+            _prepare_process(job)
+        _serve(job, inbox, outbox)
+        os._exit(0)
     except MemoryError:
         os._exit(EXIT_OUT_OF_MEMORY)
     except BrokenPipeError:  # the parent is gone
@@ -54,16 +62,17 @@ def main() -> None:
         os._exit(_EXIT_CRASHED)
 
 
-def _serve(inbox: IO[bytes], outbox: IO[bytes]) -> None:
-    job: Job = pickle.loads(read_frame(inbox) or b"")
-    options = job.options
-    careful = job._replace(options=options._replace(plan=options.plan._replace(code="patterns")))
+def _prepare_process(job: Job) -> None:
     if job.embed:
         _load_vectors()
     # What is loaded stays; chunks are many small tuples without circles, for which the usual 700 is a look too often.
     gc.freeze()
     gc.set_threshold(_LOOK_FOR_CIRCLES, 20, 20)
-    write_frame(outbox, _READY)
+
+
+def _serve(job: Job, inbox: IO[bytes], outbox: IO[bytes]) -> None:
+    options = job.options
+    careful = job._replace(options=options._replace(plan=options.plan._replace(code="patterns")))
     while (frame := read_frame(inbox)) is not None:
         batch: Batch = pickle.loads(frame)
         _limit_memory(options.max_memory)

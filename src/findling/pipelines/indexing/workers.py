@@ -1,5 +1,7 @@
 """Worker processes that prepare files: one a core, each with limits, results in the order of the tasks.
 
+They are forks of a process that has one thread, as a command has; any other process starts new ones.
+
 One thread a worker sends it a batch and waits for the answer, while the caller writes earlier ones. Early answers are
 held back as pickles; when too much is held back, all wait for the missing one.
 """
@@ -13,25 +15,28 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 
 from findling.domain.errors import WorkerError
 from findling.pipelines.indexing.child_processes import (
     EXIT_OUT_OF_MEMORY,
     EXIT_TOO_SLOW,
+    ForkedProcess,
     child_command,
+    is_alone,
     read_frame,
     write_frame,
 )
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, refuse
-from findling.pipelines.indexing.worker_process import Batch
+from findling.pipelines.indexing.worker_process import Batch, main
 from findling.sources.files.file_types import file_type
 from findling.text.chunking.chunker import parses
 
-__all__ = ["available_cores", "prepare_in_workers"]
+__all__ = ["available_cores", "preparing"]
 
 _HELD_BACK_BYTES = 32 << 20  # answers that wait for their turn: so much may overtake a document of a minute
 _PIPE_BYTES = 1 << 20  # a batch of text passes with few turns; the default of Linux is 64 KB
@@ -54,11 +59,12 @@ def available_cores() -> int:
         return os.cpu_count() or 1
 
 
-def prepare_in_workers(job: Job, batches: Sequence[list[Task]], workers: int) -> Generator[list[Prepared]]:
-    """The outcomes of the files of each batch, batch by batch in their order.
+@contextmanager
+def preparing(job: Job, batches: Sequence[list[Task]], workers: int) -> Iterator[Iterator[list[Prepared]]]:
+    """Have files prepared from now on; yields the outcomes of each batch, batch by batch in their order.
 
-    A worker that dies or is too slow is replaced, and costs the one file it was at. Closing the iterator stops the
-    workers. Raises WorkerError when no worker can be started.
+    A worker that dies or is too slow is replaced, and costs the one file it was at. The end of the block stops the
+    workers. The outcomes raise WorkerError when no worker can be started.
     """
     crew = _Crew(job)
     futures: deque[Future[list[_Answer]]] = deque(Future() for _ in batches)
@@ -66,10 +72,10 @@ def prepare_in_workers(job: Job, batches: Sequence[list[Task]], workers: int) ->
     # No ThreadPoolExecutor: the interpreter waits for its threads, so a program could not end beside an index run.
     threads = [threading.Thread(target=crew.work, args=(jobs,), daemon=True) for _ in range(min(workers, len(batches)))]
     try:
+        crew.fork(len(threads))
         for thread in threads:
             thread.start()
-        while futures:
-            yield crew.result(futures.popleft())
+        yield (crew.result(futures.popleft()) for _ in batches)
     finally:
         crew.stop()
         for thread in threads:
@@ -89,6 +95,13 @@ class _Crew:
         self._idle: list[_Worker] = []
         self._wanted = self._held_back = 0
         self._stopped = False
+
+    def fork(self, count: int) -> None:
+        """Fork workers, if this process is alone and may; threads start others when they need them."""
+        for _ in range(count if is_alone() else 0):
+            with suppress(OSError):
+                self._idle.append(_Worker(self._job, ForkedProcess(partial(main, self._job))))
+        self.workers.update(self._idle)
 
     def result(self, future: Future[list[_Answer]]) -> list[Prepared]:
         """Wait for the next batch, and look after the workers meanwhile."""
@@ -163,7 +176,7 @@ class _Crew:
     def _hire(self) -> _Worker:
         for _ in range(_ATTEMPTS):
             try:
-                worker = _Worker(self._job)
+                worker = _Worker(self._job, _start())
             except OSError as error:
                 problem = str(error)
                 continue
@@ -188,17 +201,21 @@ class _Crew:
         return worker.end()
 
 
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        child_command("findling.pipelines.indexing.worker_process"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 class _Worker:
     """One process at the other end of two pipes."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, process: ForkedProcess | subprocess.Popen[bytes]) -> None:
         self._max_seconds = job.options.max_seconds
-        self.process = subprocess.Popen(
-            child_command("findling.pipelines.indexing.worker_process"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        self.process = process
         self._asked_at: float | None = None
         self._is_overdue = False
         assert self.process.stdin and self.process.stdout

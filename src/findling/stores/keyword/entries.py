@@ -80,15 +80,20 @@ def prepare(document: Document, number: int, *, unit: str, added: frozenset[int]
 
 def entries(prepared: PreparedResource) -> Iterator[tantivy.Document]:
     """The entries of a resource."""
-    for cid, turn, body, heading in prepared.rows:
+    _, updated, common, rows = prepared
+    for cid, turn, body, heading in rows:
         entry = tantivy.Document()
-        for name, text in (("body", body), ("heading", heading), *prepared.common):
-            if text:
-                entry.add_text(name, text)
-        if prepared.updated is not None:
-            entry.add_integer("updated", prepared.updated)
-        entry.add_unsigned("cid", cid)
-        entry.add_unsigned("turn", turn)
+        add_text, add_unsigned = entry.add_text, entry.add_unsigned
+        if body:
+            add_text("body", body)
+        if heading:
+            add_text("heading", heading)
+        for name, text in common:
+            add_text(name, text)
+        if updated is not None:
+            entry.add_integer("updated", updated)
+        add_unsigned("cid", cid)
+        add_unsigned("turn", turn)
         yield entry
 
 

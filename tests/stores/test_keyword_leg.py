@@ -20,6 +20,7 @@ from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.term_weights import PADDING
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
+from findling.text.analysis.spelling import Spellings
 from findling.text.chunking.chunk_plan import ChunkPlan
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
@@ -125,6 +126,12 @@ def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkey
 )
 def test_what_a_query_finds(built: tuple[MemoryStore, TantivyLeg], query: str, expected: set[str]) -> None:
     assert set(found(built, query)) == expected
+
+
+def test_the_vocabulary_is_put_in_order_once(built: tuple[MemoryStore, TantivyLeg]) -> None:
+    leg = built[1]
+    assert ("connecting", 1) in leg.vocabulary()
+    assert Spellings.of(leg.vocabulary()) is Spellings.of(leg.vocabulary())
 
 
 def test_an_exclusion_alone_finds_everything_else(built: tuple[MemoryStore, TantivyLeg]) -> None:

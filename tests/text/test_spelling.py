@@ -72,6 +72,14 @@ def test_a_generator_will_do_as_a_vocabulary() -> None:
     assert suggest("ratelimit", Spellings(iter([("rate", 3), ("limit", 4)]))) == ["rate limit"]
 
 
+def test_spellings_are_a_vocabulary() -> None:
+    words = [("rate", 3), ("limit", 4), ("item", 1)]
+    spellings = Spellings(words)
+    assert sorted(spellings) == sorted(words)
+    assert Spellings.of(spellings) is spellings
+    assert sorted(Spellings.of(iter(words))) == sorted(words)
+
+
 VOCABULARY = {
     "connection": 90,
     "connections": 40,

@@ -62,7 +62,7 @@ def meant_by(keyword: KeywordLeg, text: str, unknown: Collection[str]) -> dict[s
     compounds = _compounds(text, unknown)
     if not (words or compounds) or keyword.size() == 0 or _is_foreign(keyword, text):
         return {}
-    vocabulary = Spellings(keyword.vocabulary())
+    vocabulary = Spellings.of(keyword.vocabulary())
     meant = {typed[word]: other for word in words if (other := next(_nearest(keyword, word, vocabulary), ""))}
     for compound in compounds[:_MOST_COMPOUNDS]:
         if whole := _whole(keyword, compound, unknown, vocabulary):

@@ -200,7 +200,7 @@ class TantivyLeg:
         words = self._querying().words
         return {term: words.frequency("body", term) for term in terms}
 
-    def vocabulary(self, prefix: str = "") -> list[tuple[str, int]]:
+    def vocabulary(self, prefix: str = "") -> Iterable[tuple[str, int]]:
         """The words of all text fields that begin so, each with the number of chunks it stands in; about, as above.
 
         Raises CorruptError as `search` does.

@@ -241,7 +241,6 @@ class KeywordWords:
     def __init__(self, statistics: Statistics) -> None:
         self._statistics = statistics
         self._entries = statistics.entries
-        self._all: list[tuple[str, int]] | None = None
         self._spellings: Spellings | None = None
 
     def frequency(self, field: str, term: str) -> int:
@@ -298,7 +297,7 @@ class KeywordWords:
         from findling.text.analysis.spelling import Spellings
 
         if self._spellings is None:
-            self._spellings = Spellings(self.vocabulary())
+            self._spellings = Spellings(self._begun_anywhere(""))
         return self._spellings
 
     def beginnings(self, prefix: str, field: str, most: int) -> list[str]:
@@ -310,13 +309,9 @@ class KeywordWords:
         groups = [group for beginning in longer for group in self.beginnings(beginning, field, most)]
         return [re.escape(prefix), *groups] if prefix in words else groups
 
-    def vocabulary(self, prefix: str = "") -> list[tuple[str, int]]:
+    def vocabulary(self, prefix: str = "") -> Iterable[tuple[str, int]]:
         """The words of all text fields that begin so, each with its largest number of chunks in one field."""
-        if prefix:
-            return [(word, min(count, self._entries)) for word, count in self._begun_anywhere(prefix).items()]
-        if self._all is None:
-            self._all = [(word, min(count, self._entries)) for word, count in self._begun_anywhere("").items()]
-        return self._all
+        return self._begun_anywhere(prefix) if prefix else self.spellings()
 
     def _near(self, term: str, distance: int) -> list[tuple[str, int, int]]:
         """The words within so many edits, as long as the budget lets them be compared; then the word as it is."""
@@ -326,13 +321,13 @@ class KeywordWords:
         is_paid = current_budget().take("compared", compared, left_out) == compared
         return spellings.close(term, distance if is_paid else 0)
 
-    def _begun_anywhere(self, prefix: str) -> dict[str, int]:
+    def _begun_anywhere(self, prefix: str) -> list[tuple[str, int]]:
         found: dict[str, int] = {}
         for field in FIELDS:
             for word, count in self._statistics.begun(field, prefix):
                 if found.get(word, 0) < count:
                     found[word] = count
-        return found
+        return [(word, min(count, self._entries)) for word, count in found.items()]
 
     def _begun(self, prefix: str, fields: Sequence[str]) -> dict[str, dict[str, int]]:
         """By field, the words that begin so with their frequencies."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import same_stem
@@ -16,12 +17,23 @@ _SHORTEST_HALF = 3
 
 
 class Spellings:
-    """A vocabulary by the lengths of its words: only words of nearly the same length are compared with a term."""
+    """A vocabulary by the lengths of its words: only words of nearly the same length are compared with a term.
+
+    It gives its words and their frequencies, too: a leg keeps one for all who ask for its vocabulary.
+    """
 
     def __init__(self, vocabulary: Iterable[tuple[str, int]]) -> None:
         self._by_length: dict[int, dict[str, int]] = {}
         for word, frequency in vocabulary:
             self._by_length.setdefault(len(word), {})[word] = frequency
+
+    @classmethod
+    def of(cls, vocabulary: Iterable[tuple[str, int]]) -> Spellings:
+        """The spellings of a vocabulary, which may be spellings already."""
+        return vocabulary if isinstance(vocabulary, cls) else cls(vocabulary)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return chain.from_iterable(words.items() for words in self._by_length.values())
 
     def frequency(self, word: str) -> int:
         """Frequency of a word; 0 for an unknown one."""

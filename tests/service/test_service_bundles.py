@@ -233,7 +233,11 @@ def test_a_bundle_for_somebody_holds_nothing_else(
     seen |= {one.rid for one in original.ls() if one.visibility and "group:team" in one.visibility}
     hidden = {one.rid for one in original.ls()} - seen
     assert len(seen) > 20 < len(hidden)
-    import_bundle(tmp_path / "ana", workspace="ana", settings=settings, trust=TRUSTS)
+    report = import_bundle(tmp_path / "ana", workspace="ana", settings=settings, trust=TRUSTS)
+    assert report.left_out[""] == ("rights, which a part of a workspace does not hold",)
+    public = settings.override({"permissions.unset": "public"}, "test")
+    with open_engine(".", workspace="ana", settings=public) as copy:
+        assert not list(copy.as_caller("user:eve").ls()), "nobody but the owner, although the list is lost"
     with open_engine(".", workspace="ana", settings=settings) as copy:
         assert set(copy.writer.store.rids()) == seen
         assert copy.writer.store.relations() == []

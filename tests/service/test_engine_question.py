@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.domain.results import SearchAnswer
+from findling.domain.results import SCHEMA_VERSION, SearchAnswer
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 
@@ -234,3 +235,12 @@ def test_unknown_profiles_and_knobs_are_errors(engine: Engine) -> None:
         _ask(engine, "auth", profile="strikt")
     with pytest.raises(InvalidValueError, match="subtitle"):
         _ask(engine, "auth", plan=Plan(weights={"subtitle": 2.0}))
+
+
+@pytest.mark.parametrize("query", ["auth token", '"nobody wrote this" auth', "authh tokenn", "auth OR -zebra"])
+def test_a_dict_of_an_answer_is_what_dataclasses_make_of_it(engine: Engine, query: str) -> None:
+    answer = _ask(engine, query, explain=True, group="thread", facets=("type",))
+    for made in (answer, engine.explain(query, "d:jwt")):
+        # As text, in which a list is no tuple, and the order of keys shows.
+        assert repr(made.to_dict()) == repr({"schema": SCHEMA_VERSION, **asdict(made)})
+    assert json.loads(json.dumps(answer.to_dict()))["query"] == query

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, field
+from dataclasses import field
 from math import prod
 from typing import Any, NamedTuple
 
 from findling.domain.errors import FindlingError
-from findling.domain.values import record
+from findling.domain.values import as_dict, record
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -285,7 +285,7 @@ class SearchAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values, with the schema version first."""
-        return {"schema": SCHEMA_VERSION, **asdict(self)}
+        return {"schema": SCHEMA_VERSION, **as_dict(self)}
 
 
 @record(kw_only=True)
@@ -327,7 +327,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain JSON-ready values, with the schema version first."""
-        return {"schema": SCHEMA_VERSION, **asdict(self)}
+        return {"schema": SCHEMA_VERSION, **as_dict(self)}
 
 
 @record(kw_only=True)

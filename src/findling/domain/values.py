@@ -11,6 +11,7 @@ __all__ = [
     "FIELDS",
     "LARGEST",
     "Row",
+    "as_dict",
     "changed",
     "closest_name",
     "compile_records",
@@ -161,6 +162,40 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     return os.fspath(value)
+
+
+def as_dict(value: Any) -> Any:
+    """The value with a dict for each record in it, as `dataclasses.asdict` gives it, in a tenth of the time.
+
+    Fields that hold nothing but numbers and texts by their type are not looked through: a page has hundreds of spans.
+    """
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is tuple or kind is list:
+        return kind([as_dict(one) for one in value])
+    if kind is dict:
+        return {key: as_dict(item) for key, item in value.items()}
+    if not is_dataclass(kind):
+        from copy import deepcopy
+
+        return deepcopy(value)
+    if kind not in _open_fields:
+        _open_fields[kind] = [(one.name, not _is_closed(str(one.type))) for one in fields(kind)]
+    return {
+        name: as_dict(getattr(value, name)) if is_open else getattr(value, name) for name, is_open in _open_fields[kind]
+    }
+
+
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+_open_fields: dict[type, list[tuple[str, bool]]] = {}
+
+
+def _is_closed(annotation: str) -> bool:
+    """Whether what a field may hold is made of numbers, texts and tuples alone."""
+    for name in ("tuple", "str", "int", "float", "bool", "None"):
+        annotation = annotation.replace(name, "")
+    return not annotation.strip("[]., |")
 
 
 def read_json(text: str | bytes) -> Any:

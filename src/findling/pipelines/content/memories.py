@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from findling.domain.permissions import check_visibility
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import SCHEMA_VERSION, Degradation, Hit, Step, Suggestion
-from findling.domain.values import counted
+from findling.domain.values import as_dict, counted
 
 __all__ = [
     "LARGEST_FACTOR",
@@ -124,7 +124,7 @@ class RecallAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values, with the schema version first."""
-        return {"schema": SCHEMA_VERSION, **asdict(self)}
+        return {"schema": SCHEMA_VERSION, **as_dict(self)}
 
 
 class Wish(NamedTuple):

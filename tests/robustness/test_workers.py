@@ -310,6 +310,33 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
+FORKED = """
+import os, signal, sys, time
+from findling.pipelines.indexing.child_processes import ForkedProcess, is_alone
+
+def tell():
+    os.write(1, " ".join(sorted(os.listdir("/proc/self/fd"), key=int)).encode())
+    os._exit(7)
+
+with open(sys.argv[1], "w") as held:
+    assert is_alone()
+    first, second = ForkedProcess(lambda: time.sleep(600)), ForkedProcess(tell)
+    print(second.stdout.read().decode(), second.wait(), flush=True)
+    first.kill()
+    assert first.wait() == -signal.SIGKILL
+    failed = ForkedProcess(lambda: 1 / 0)
+    print(failed.wait(), flush=True)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells whether a process may fork")
+def test_a_fork_holds_no_file_of_its_parent(tmp_path: Path) -> None:
+    """Else it would keep the write lock of a parent that was killed, or the pipe that ends another fork."""
+    done = run_process([sys.executable, "-c", FORKED, str(tmp_path / "held")])
+    # The listing itself has one open.
+    assert done.stdout.splitlines() == ["0 1 2 3 7", "4"], done.stderr
+
+
 def test_code_whose_syntax_tree_cannot_be_made_is_cut_by_patterns(tmp_path: Path) -> None:
     """A worker that dies over a batch of code does its files again without trees: none of them is lost."""
     root = tmp_path / "tree"

@@ -6,7 +6,7 @@ Snowball stems decide, one algorithm per script. Stems never enter the index; th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -71,6 +71,7 @@ _ALGORITHMS = (
 )
 
 
+@lru_cache(maxsize=1_000)
 def stem(term: str) -> str:
     """The stem of a term, or the term itself where no algorithm knows its script or leaves anything of it."""
     algorithm = _algorithm(term)
@@ -177,6 +178,8 @@ def _row_span(table: bytes, root: bytes) -> tuple[int, int]:
 def _algorithm(term: str) -> str | None:
     if len(term) < 3 or not term.isalpha():
         return None
+    if term[0] <= "z":  # as most terms are
+        return "english" if term[0] >= "a" else None
     return next((name for first, last, name in _ALGORITHMS if first <= term[0] <= last), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -269,6 +270,16 @@ def take_a_number(legs: Retrievers) -> int:
     return next(_numbers)
 
 
+def meet(legs: Retrievers, folder: Path) -> tuple[int, bool]:
+    """The process, once another one is at it, too; and whether it was warm before."""
+    has_searched = "findling.pipelines.answer.hits" in sys.modules and gc.get_freeze_count() > 0
+    (folder / str(os.getpid())).touch()
+    until = time.monotonic() + PATIENCE_S
+    while len(list(folder.iterdir())) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    return os.getpid(), has_searched
+
+
 def fail(legs: Retrievers) -> None:
     raise ZeroDivisionError("a fault")
 
@@ -340,6 +351,15 @@ def test_calls_are_begun_in_the_order_in_which_they_came(index: PooledIndex) -> 
     # Before a call come those that were there; a thread that was not on a core may have asked later than it thinks.
     overtaken.sort()
     assert overtaken[len(overtaken) * 9 // 10] <= callers + 1
+
+
+@pytest.mark.parametrize("pool", [2], indirect=True)
+def test_a_front_that_is_warm_has_two_processes_that_have_searched(index: PooledIndex, tmp_path: Path) -> None:
+    index.warm_up([])
+    with ThreadPoolExecutor(2) as several:
+        met = [one.result() for one in [several.submit(read, index, meet, tmp_path) for _ in range(2)]]
+    assert len({pid for pid, _ in met}) == 2
+    assert [has_searched for _, has_searched in met] == [True, True]
 
 
 def test_a_process_that_dies_for_no_fault_of_the_question_is_asked_again(index: PooledIndex, tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import pickle
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from findling.domain.budgets import current_budget
-from findling.domain.errors import BusyError, FindlingError, WorkerError
+from findling.domain.errors import BusyError, FindlingError, OverdueError, WorkerError
 from findling.pipelines.indexing.child_processes import framed
 from findling.pipelines.indexing.workers import available_cores
 from findling.service.index.index import Index
@@ -125,10 +125,11 @@ class PooledIndex(Index):
         notes += [behind] if behind is not None else []
         self._level_vectors()
         try:
-            times: dict[str, float] = self._result(self._pool.ask(Call(self._place)))
+            times: dict[str, float] = self._result(self._pool.ask(self._pool.loading(self._place)))
         except _NoProcessError as error:
             _log.error("%s; try: %s", error.message, error.hint)
             return super().warm_up(notes)
+        self._pool.spread(self._place)
         return times
 
     def loaded(self) -> dict[str, bool]:
@@ -175,7 +176,7 @@ class SearchPool:
         longest_s = call.budget.longest_s if call.budget is not None else _START_S
         frame, problem = framed(call), ""
         for _ in range(_ATTEMPTS):
-            process = self._begun(frame)
+            process = self._begun(_Turn(frame, starts_ahead=call.verb is not None))
             try:
                 answer = process.receive(longest_s)
             except BaseException:
@@ -192,6 +193,27 @@ class SearchPool:
         if outcome.fault:
             raise RuntimeError(f"a search process failed:\n{outcome.fault}")
         return outcome
+
+    def loading(self, place: bytes) -> Call:
+        """The call that has a process load an index, and what answers are made with."""
+        return Call(place, encode=self.encode)
+
+    def spread(self, place: bytes) -> None:
+        """Have all idle processes load an index, and a second one, if there may be one."""
+        with self._guard:
+            cold = [one for one in self._free if place not in one.loaded]
+            self._free = [one for one in self._free if one not in cold]
+            starts = not (self._is_starting or self._is_closed) and len(self._all) < min(self._most, 2)
+            self._is_starting = self._is_starting or starts
+        for process in cold:
+            try:
+                self._load(process, [place])
+            except (OSError, OverdueError):
+                self._drop(process)
+            else:
+                self._give_back(process, place)
+        if starts:
+            self._start()
 
     def rest(self, idle_s: float) -> None:
         """End the processes that nobody has asked for so long."""
@@ -210,9 +232,8 @@ class SearchPool:
         for process in processes:
             self._drop(process)
 
-    def _begun(self, frame: bytes) -> SearchProcess:
+    def _begun(self, turn: _Turn) -> SearchProcess:
         """The process that has a call, once it is the turn of the call."""
-        turn = _Turn(frame)
         with self._changing():
             self._waiting.append(turn)
         return turn.process()
@@ -229,14 +250,14 @@ class SearchPool:
     def _decided(self) -> list[_Turn]:
         """The calls that wait no longer; for others a process is started. The caller holds the lock."""
         decided: list[_Turn] = []
-        has_given = False
+        starts_ahead = False
         while self._waiting:
             if self._is_closed:
                 outcome: SearchProcess | FindlingError = BusyError(
                     "findling is shutting down", hint="try again when it runs again"
                 )
             elif self._free:
-                outcome, has_given = self._free.pop(), True
+                outcome, starts_ahead = self._free.pop(), starts_ahead or self._waiting[0].starts_ahead
             elif self._failure is not None and not self._all and not self._is_starting:
                 outcome, self._failure = self._failure, None
             else:
@@ -246,7 +267,7 @@ class SearchPool:
                 continue  # a start that fails at once
             decided.append(self._waiting.popleft())
             decided[-1].outcome = outcome
-        if has_given and not self._free:  # one more than is busy: nobody has to wait for its start
+        if starts_ahead and not self._free:  # one more than is busy: nobody has to wait for its start
             self._begin_start()
         return decided
 
@@ -261,6 +282,7 @@ class SearchPool:
 
     def _give_back(self, process: SearchProcess, place: bytes) -> None:
         process.used_at = time.monotonic()
+        process.loaded.add(place)
         with self._changing():
             self._known[place] = None
             self._known.move_to_end(place)
@@ -284,32 +306,44 @@ class SearchPool:
         failure: _NoProcessError | None = None
         try:
             process = SearchProcess(self._memory)
-            with self._guard:
-                known = list(self._known)
-            for place in known:
-                process.send(framed(Call(place)))
-                if process.receive(_START_S) is None:
-                    raise OSError(process.end())
+            while news := self._joined(process):
+                self._load(process, news)
         except Exception as error:  # whatever it is, those who wait have to be told
-            if process is not None:
-                process.end()
-            process, failure = None, _no_process(error)
+            failure = _no_process(error)
         with self._changing():
             self._is_starting = False
             self._failure = failure
-            if process is not None and not self._is_closed:
+            is_kept = process in self._all
+        if process is not None and not is_kept:  # it failed, or the pool was closed meanwhile
+            process.end()
+
+    def _joined(self, process: SearchProcess) -> list[bytes]:
+        """The known indexes that a new process has not loaded; without any it is one of the pool from now on."""
+        with self._changing():
+            news = [place for place in self._known if place not in process.loaded]
+            if not news and not self._is_closed:
                 self._all.add(process)
                 self._free.append(process)
-                process = None
-        if process is not None:  # the pool was closed meanwhile
-            process.end()
+        return news
+
+    def _load(self, process: SearchProcess, places: Sequence[bytes]) -> None:
+        """Have a process load indexes that nobody else uses meanwhile. Raises OSError when it ends over them."""
+        for place in places:
+            process.send(framed(self.loading(place)))
+            if process.receive(_START_S) is None:
+                raise OSError(process.end())
+            process.loaded.add(place)
 
 
 class _Turn:
-    """A call that waits for its turn: for a process that has it, or an error."""
+    """A call that waits for its turn: for a process that has it, or an error.
 
-    def __init__(self, frame: bytes) -> None:
+    With `starts_ahead`, one more process is started when it has the last that is free.
+    """
+
+    def __init__(self, frame: bytes, *, starts_ahead: bool) -> None:
         self._frame = frame
+        self.starts_ahead = starts_ahead
         self.outcome: SearchProcess | FindlingError | None = None
         self._is_over = threading.Lock()
         self._is_over.acquire()

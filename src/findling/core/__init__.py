@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "3"
+_VERSION = "4"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 
@@ -60,7 +60,7 @@ class NativeCore(Protocol):
         self, vocabulary: object, table: Any, offset: int, texts: Sequence[str], rest: Mapping[bytes, Sequence[int]]
     ) -> list[bytes]: ...
 
-    def unit_rows(self, codes: bytes, size: int) -> tuple[bytes, bytes, bytes]: ...
+    def unit_rows(self, codes: bytes, size: int) -> tuple[bytes, bytes]: ...
 
     def scan(self, query: Any, codes: Any, scales: Any, scale: float, out: Any, kernel: int = ...) -> None: ...
 

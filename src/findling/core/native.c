@@ -536,7 +536,7 @@ static PyMethodDef methods[] = {
     {"instant_codes", native_instant_codes, METH_VARARGS,
      "instant_codes(vocabulary, table, offset, texts, rest): 256 bytes a text."},
     {"unit_rows", native_unit_rows, METH_VARARGS,
-     "unit_rows(codes, size): the scales of rows of codes, their numbers at length 1 in 16 bits, and their signs."},
+     "unit_rows(codes, size): the scales of rows of codes at length 1, and their signs."},
     {"scan", native_scan, METH_VARARGS,
      "scan(query, codes, scales, scale, out[, kernel]): products of a query and all rows, times both scales, into `out`."},
     {"differing_bits", native_differing_bits, METH_VARARGS,

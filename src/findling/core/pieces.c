@@ -536,32 +536,18 @@ PyObject *native_instant_codes(PyObject *module, PyObject *arguments) {
 
 #define MOST_DIMENSIONS 1024  /* up to here a sum of squares is exact in a float */
 
-/* A float from 2^-14 to 1 with 16 bits, rounded to even. */
-static uint16_t half_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)((bits - (112u << 23) + 0xfff + (bits >> 13 & 1)) >> 13);
-}
-
-/* The scale of a row, its numbers at length 1 and its signs; -1 for a row whose largest number is not 127. */
-static int unit_row(const int8_t *codes, size_t size, float *scale, uint16_t *full, uint8_t *signs) {
-    uint16_t halves[128];
+/* The scale of a row at length 1, and its signs; -1 for a row whose largest number is not 127. */
+static int unit_row(const int8_t *codes, size_t size, float *scale, uint8_t *signs) {
     uint32_t squares = 0;
     int largest = 0;
     for (size_t at = 0; at < size; at++) {
         int code = abs(codes[at]);
         squares += (uint32_t)(code * code);
         if (code > largest) largest = code;
-    }
-    if (largest != 127) return -1;
-    float length = sqrtf((float)squares);
-    halves[0] = 0;
-    for (int code = 1; code < 128; code++) halves[code] = half_of((float)code / length);
-    *scale = (127 / length) / 127;
-    for (size_t at = 0; at < size; at++) {
-        full[at] = codes[at] < 0 ? (uint16_t)(halves[-codes[at]] | 0x8000) : halves[codes[at]];
         if (codes[at] > 0) signs[at / 8] |= (uint8_t)(0x80 >> at % 8);
     }
+    if (largest != 127) return -1;
+    *scale = (127 / sqrtf((float)squares)) / 127;
     return 0;
 }
 
@@ -570,28 +556,24 @@ PyObject *native_unit_rows(PyObject *module, PyObject *arguments) {
     Py_ssize_t size;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "y*n", &codes, &size)) return NULL;
-    PyObject *scales = NULL, *full = NULL, *signs = NULL, *result = NULL;
+    PyObject *scales = NULL, *signs = NULL, *result = NULL;
     int fits = size > 0 && size <= MOST_DIMENSIONS && codes.len % size == 0;
     Py_ssize_t rows = fits ? codes.len / size : 0, words = fits ? (size + 63) / 64 * 8 : 0;
     if (fits) {
         scales = PyBytes_FromStringAndSize(NULL, rows * (Py_ssize_t)sizeof(float));
-        full = PyBytes_FromStringAndSize(NULL, rows * size * (Py_ssize_t)sizeof(uint16_t));
         signs = PyBytes_FromStringAndSize(NULL, rows * words);
     }
-    int made = scales != NULL && full != NULL && signs != NULL;
+    int made = scales != NULL && signs != NULL;
     for (Py_ssize_t row = 0; row < rows && fits && made; row++) {
         float scale = 0;
-        uint16_t values[MOST_DIMENSIONS];
         uint8_t bits[MOST_DIMENSIONS / 8] = {0};
-        fits = unit_row((const int8_t *)codes.buf + row * size, (size_t)size, &scale, values, bits) == 0;
+        fits = unit_row((const int8_t *)codes.buf + row * size, (size_t)size, &scale, bits) == 0;
         memcpy(PyBytes_AsString(scales) + row * (Py_ssize_t)sizeof scale, &scale, sizeof scale);
-        memcpy(PyBytes_AsString(full) + row * size * 2, values, (size_t)size * sizeof *values);
         memcpy(PyBytes_AsString(signs) + row * words, bits, (size_t)words);
     }
     if (!fits) PyErr_SetString(PyExc_ValueError, "rows of codes have one length, and 127 as their largest number");
-    else if (made) result = PyTuple_Pack(3, scales, full, signs);
+    else if (made) result = PyTuple_Pack(2, scales, signs);
     Py_XDECREF(scales);
-    Py_XDECREF(full);
     Py_XDECREF(signs);
     PyBuffer_Release(&codes);
     return result;

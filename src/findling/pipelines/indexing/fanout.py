@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, LegIndex, TruthStore
 from findling.domain.resources import Chunk, Document
-from findling.models.ports import Embedder
 from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
@@ -84,20 +83,17 @@ class InstantLeg(_TableLeg):
 
     speed = "instant"
 
-    def __init__(self, table: VectorTable, embedder: Embedder) -> None:
+    def __init__(self, table: VectorTable, codes_of: Callable[[Sequence[str]], Sequence[bytes]]) -> None:
         super().__init__(table)
-        self._embedder = embedder
+        self._codes_of = codes_of
 
     def _add_chunks(self, added: list[_Added]) -> None:
+        cids = [document.chunks[place].cid for document, place, _ in added]
         if all(document.vectors for document, _, _ in added):
-            cids = [document.chunks[place].cid for document, place, _ in added]
-            codes = [document.vectors[place] for document, place, _ in added]
-            self.table.add_codes(cids, [number for _, _, number in added], codes)
-            return
-        vectors = self._embedder.embed([_passage(one) for one in added])
-        # A chunk without a known word has no direction.
-        known = [row for row, vector in enumerate(vectors) if vector.any()]
-        self.table.add([added[row].chunk.cid for row in known], [added[row].number for row in known], vectors[known])
+            codes: Sequence[bytes] = [document.vectors[place] for document, place, _ in added]
+        else:
+            codes = self._codes_of([_passage(one) for one in added])
+        self.table.add_codes(cids, [number for _, _, number in added], codes)
 
 
 class RefinedLeg(_TableLeg):

@@ -342,6 +342,7 @@ class WorkspaceVectors:
         return leg
 
     def _leg(self, embedder: Embedder, *, again: bool = False) -> InstantLeg | RefinedLeg:
+        from findling.models.local.instant import instant_codes
         from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg
 
         key, store = embedder.fingerprint, self._files.store
@@ -357,7 +358,7 @@ class WorkspaceVectors:
             dimensions = embedder.dimensions or (len(row.vector) // 2 if row else 0)
             table = self._files.backend.vector_table(store.get_meta("store_id") or "", key, dimensions)
             is_instant = embedder is instant_embedder()
-            self._legs[key] = InstantLeg(table, embedder) if is_instant else RefinedLeg(table, store, key)
+            self._legs[key] = InstantLeg(table, instant_codes) if is_instant else RefinedLeg(table, store, key)
         return self._legs[key]
 
     def _is_refining(self) -> bool:

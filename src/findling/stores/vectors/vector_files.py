@@ -47,31 +47,38 @@ __all__ = [
     "writing",
 ]
 
-LAYOUT = 3
+LAYOUT = 4
 """Raised when header or columns change their meaning; a matrix of another layout is rebuilt."""
 
 _HEADER = "header.json"
 
+_FILLED_ROWS = 4_096
+"""Rows of zeros written at once."""
+
 _TYPES = {
     "codes": "<i1",
     "scales": "<f4",
-    "full": "<f2",
+    "rest": "<i1",
     "signs": "<u8",
     "cids": "<i8",
     "numbers": "<i8",
     "dead": "<i8",
 }
-_PER_VALUE = {"codes": 1, "full": 1, "signs": 64}
+_PER_VALUE = {"codes": 1, "rest": 1, "signs": 64}
 """Columns that hold one element for so many values of a vector; the others hold one a row."""
 
 
 class MatrixHeader(NamedTuple):
-    """The part of the files that counts: generation, rows, checksums, and the numbers of the last commit."""
+    """The part of the files that counts: generation, rows, checksums, and the numbers of the last commit.
+
+    `rest` is the number of rows that column has: all, or none where codes hold every vector as it is.
+    """
 
     made_for: str
     dimensions: int
     generation: int = 0
     rows: int = 0
+    rest: int = 0
     dead: int = 0
     state: Mapping[str, int] = {}
     sums: Mapping[str, Sequence[int]] = {}
@@ -80,13 +87,13 @@ class MatrixHeader(NamedTuple):
 class Columns(NamedTuple):
     """The rows of a matrix, mapped into memory.
 
-    `codes` times `scales` are the vectors in 8 bits, `full` holds them in 16-bit floats, `signs` has a bit a value;
-    `dead` are row numbers.
+    `codes` times `scales` are the vectors in 8 bits. `rest` has 8 more bits a value, unless all of them are 0. `signs`
+    has a bit a value; `dead` are row numbers.
     """
 
     codes: NDArray[np.int8]
     scales: NDArray[np.float32]
-    full: NDArray[np.float16]
+    rest: NDArray[np.int8]
     signs: NDArray[np.uint64]
     cids: NDArray[np.int64]
     numbers: NDArray[np.int64]
@@ -105,9 +112,11 @@ def read_header(folder: Path) -> MatrixHeader | None:
         if values.pop("sum") != _sum_of(values):
             raise ValueError("its checksum is another one")
         header = MatrixHeader(**values)
-        numbers = (*header[1:5], *header.state.values())
+        numbers = (*header[1:6], *header.state.values())
         if not isinstance(header.made_for, str) or not all(isinstance(n, int) and n >= 0 for n in numbers):
             raise ValueError("a value is not what it should be")
+        if header.rest not in (0, header.rows):
+            raise ValueError("some rows have a rest and others do not")
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -179,6 +188,7 @@ class RowWriter:
 
     def __init__(self, folder: Path, header: MatrixHeader) -> None:
         self.rows = header.rows
+        self.rest = header.rest
         self._dimensions = header.dimensions
         self._sums = dict(header.sums)
         self._dead_sums = header.sums.get("dead", ())
@@ -192,16 +202,25 @@ class RowWriter:
             raise
 
     def append(self, count: int, rows: Sequence[bytes | NDArray[Any]]) -> None:
-        """Write whole rows, given as columns in the order of `Columns`, without `dead`.
+        """Write whole rows, given as columns in the order of `Columns`, without `dead`; an empty `rest` is zeros.
 
         After an error none of them is there, and the next ones take their place.
         """
+        columns = dict(zip(Columns._fields, rows, strict=False))
+        rest = columns["rest"]
+        has_rest = len(rest) > 0 and not isinstance(rest, bytes) and bool(rest.any())
+        if not self.rest and not has_rest:
+            del columns["rest"]
+        elif self.rest < self.rows:
+            self._fill_rest()
+        if "rest" in columns and not has_rest:
+            columns["rest"] = bytes(count * self._dimensions)
         written = {
-            name: self._write(name, self.rows, values, self._sums.get(name, ()))
-            for name, values in zip(Columns._fields, rows, strict=False)
+            name: self._write(name, self.rows, values, self._sums.get(name, ())) for name, values in columns.items()
         }
         self._sums.update(written)
         self.rows += count
+        self.rest = self.rows if "rest" in columns else 0
 
     def write_dead(self, rows: Sequence[int], position: int) -> None:
         """List rows as dead, behind the `position` that are listed already."""
@@ -224,6 +243,15 @@ class RowWriter:
         """Close the files; closing twice is fine."""
         while self._files:
             self._files.popitem()[1].close()
+
+    def _fill_rest(self) -> None:
+        """Write the zeros of all rows so far, which had no rest."""
+        sums: Sequence[int] = ()
+        for start in range(0, self.rows, _FILLED_ROWS):
+            rows = min(_FILLED_ROWS, self.rows - start)
+            sums = self._write("rest", start, bytes(rows * self._dimensions), sums)
+        self._sums["rest"] = sums
+        self.rest = self.rows
 
     def _write(self, name: str, position: int, values: bytes | NDArray[Any], sums: Sequence[int]) -> Sequence[int]:
         file = self._files[name]
@@ -287,7 +315,7 @@ def writing(folder: Path) -> Iterator[None]:
 def _map_column(folder: Path, header: MatrixHeader, name: str) -> NDArray[Any]:
     import numpy as np
 
-    count = header.dead if name == "dead" else header.rows
+    count = _count(header, name)
     shape = (count, _elements(name, header.dimensions)) if name in _PER_VALUE else (count,)
     size = _size(header, name)
     if size == 0:
@@ -310,7 +338,12 @@ def _file_name(header: MatrixHeader, name: str) -> str:
 
 def _size(header: MatrixHeader, name: str) -> int:
     """The bytes of a column that count."""
-    return (header.dead if name == "dead" else header.rows) * _width(name, header.dimensions)
+    return _count(header, name) * _width(name, header.dimensions)
+
+
+def _count(header: MatrixHeader, name: str) -> int:
+    """The rows of a column."""
+    return {"dead": header.dead, "rest": header.rest}.get(name, header.rows)
 
 
 def _width(name: str, dimensions: int) -> int:

@@ -138,7 +138,7 @@ class VectorMatrix:
         """
         import numpy as np
 
-        from findling.stores.vectors.vector_scan import quantise
+        from findling.stores.vectors.vector_scan import quantise, rest_of
         from findling.stores.vectors.vector_signs import signs_of
 
         rows = np.asarray(vectors, np.float32)
@@ -149,7 +149,7 @@ class VectorMatrix:
         if not len(rows):
             return
         codes, scales = quantise(rows)
-        self._append(cids, numbers, (codes, scales, rows.astype(np.float16), signs_of(codes)))
+        self._append(cids, numbers, (codes, scales, rest_of(rows, codes, scales), signs_of(codes)))
 
     def add_codes(self, cids: Sequence[int], numbers: Sequence[int], codes: Sequence[bytes]) -> None:
         """Add vectors as `add` does, given as rows of 8-bit numbers of which the largest is 127.
@@ -166,7 +166,8 @@ class VectorMatrix:
         if native is None:
             self.add(cids, numbers, _unit_rows(data, self._empty.dimensions))
         else:
-            self._append(cids, numbers, (data, *native.unit_rows(data, self._empty.dimensions)))
+            scales, signs = native.unit_rows(data, self._empty.dimensions)
+            self._append(cids, numbers, (data, scales, b"", signs))
 
     def drop(self, cids: Iterable[int]) -> None:
         """Remove the rows of these chunks, with the next commit; chunks without one are passed over."""
@@ -241,7 +242,9 @@ class VectorMatrix:
         writer.write_dead(dead, self._base.dead)
         writer.sync()
         dead_rows = self._base.dead + len(dead)
-        header = self._base._replace(rows=writer.rows, dead=dead_rows, state=dict(state), sums=writer.sums)
+        header = self._base._replace(
+            rows=writer.rows, rest=writer.rest, dead=dead_rows, state=dict(state), sums=writer.sums
+        )
         if not _FEWEST_DEAD < header.dead > header.rows // 3:
             return header
         try:
@@ -307,9 +310,10 @@ def _copied(folder: Path, header: MatrixHeader) -> MatrixHeader:
         with closing(RowWriter(folder, fresh)) as writer:
             for start in range(0, header.rows, _COPIED_ROWS):
                 rows = start + np.flatnonzero(old.alive[start : start + _COPIED_ROWS])
-                writer.append(len(rows), [np.take(column, rows, axis=0) for column in old.columns[:-1]])
+                columns = old.columns[:-1]
+                writer.append(len(rows), [np.take(one, rows, axis=0) if len(one) else b"" for one in columns])
             writer.sync()
-            return fresh._replace(rows=writer.rows, sums=writer.sums)
+            return fresh._replace(rows=writer.rows, rest=writer.rest, sums=writer.sums)
     except OSError:
         remove_generation(folder, fresh)
         raise

@@ -25,6 +25,7 @@ __all__ = [
     "cosines",
     "fetched",
     "quantise",
+    "rest_of",
     "scan",
     "scan_kernel",
     "scan_rows",
@@ -75,6 +76,12 @@ def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np
     scales = np.abs(vectors).max(axis=1) / np.float32(127)
     scales[scales == 0] = 1
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales
+
+
+def rest_of(vectors: NDArray[np.float32], codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.int8]:
+    """Eight more bits of each value: the rest that its code leaves, in 256ths of a code."""
+    rest = np.rint((vectors / scales[:, None] - codes) * np.float32(256))
+    return np.asarray(np.clip(rest, -128, 127), np.int8)
 
 
 def fetched(limit: int) -> int:
@@ -163,8 +170,10 @@ def best_rows(
 def cosines(columns: Columns, query: Query, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     """Cosines in full, one a row. Raises CorruptError when the rows hold no numbers."""
     # Not a matrix product, in which equal rows differ in the last digits by their place.
-    products = np.take(columns.full, rows, axis=0).astype(np.float32) * query.vector
-    sums = np.asarray(products.sum(axis=1), np.float32)
+    values = np.take(columns.codes, rows, axis=0).astype(np.float32)
+    if len(columns.rest):
+        values += np.take(columns.rest, rows, axis=0) * np.float32(1 / 256)
+    sums = np.asarray((values * query.vector).sum(axis=1) * columns.scales[rows], np.float32)
     if not np.isfinite(sums).all():
         raise CorruptError("a vector leg holds values that are no numbers", hint="findling doctor --repair")
     return sums

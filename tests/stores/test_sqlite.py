@@ -13,6 +13,7 @@ from findling.domain.ports import TruthStore
 from findling.domain.queries import All, Field, Filters, Not
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document
+from findling.stores.sqlite import connections
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
 from findling.testing.truth_store import TruthStoreSuite
@@ -304,3 +305,21 @@ def test_ids_that_are_left_out_are_looked_up_like_any_other_condition(store: Sql
         list(store.matching(Filters(where=All((without, Not(only), Not(Field("rid", (PLAIN.resource.rid,)))))))) == []
     )
     assert set(store.matching(Filters(where=Not(without)))) == set(store.matching(Filters(where=Field("rid", gone))))
+
+
+def test_the_cache_of_a_writer_grows_with_its_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_CACHE_KIB", 8)
+    with SqliteStore.open(tmp_path / "index.sqlite") as store:
+        store.write([PLAIN])
+        writer = store._connections.writer
+        assert writer is not None
+        sizes = []
+        for number in range(4):
+            store.write([line_document(f"r{number}", [f"{number} {line}" for line in range(500)])])
+            sizes += writer.execute("PRAGMA cache_size").fetchone()
+        (pages,) = writer.execute("PRAGMA page_count").fetchone()
+        assert sizes == sorted(sizes, reverse=True), "a negative size counts KiB"
+        assert -(pages * 4 // 8) <= sizes[-1] < sizes[0] <= -8
+        monkeypatch.setattr(connections, "_MOST_CACHE_KIB", 10)
+        store.write([line_document("last", ["line"])])
+        assert writer.execute("PRAGMA cache_size").fetchone() == (-10,)

@@ -20,7 +20,7 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 
-__all__ = ["BUSY_SECONDS", "Connections", "StoreErrors", "connect", "connect_readonly", "transaction"]
+__all__ = ["BUSY_SECONDS", "Connections", "StoreErrors", "connect", "connect_readonly", "fit_cache", "transaction"]
 
 
 BUSY_SECONDS = 30.0
@@ -28,6 +28,11 @@ BUSY_SECONDS = 30.0
 
 _CACHE_KIB = 16_384
 """Holds the pages that a batch of 8 MB changes, so that none is written to the log twice."""
+
+_MOST_CACHE_KIB = 131_072
+_CACHE_SHARE = 8
+"""Of a large store an eighth is cached: the indexes of ids and digests, which are written at random places. A batch of
+24,000 chunks then takes 0.46 s instead of 0.61 behind 800,000 others."""
 
 _CHECKPOINT_PAGES = 4_000
 """Merges the log when it holds 16 MB; it then stays below that plus one batch. Twice as much is not faster."""
@@ -52,6 +57,13 @@ def connect(path: Path) -> sqlite3.Connection:
     connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     connection.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT_PAGES * 4096}")
     return connection
+
+
+def fit_cache(connection: sqlite3.Connection) -> None:
+    """Let the cache of a connection that writes grow with its store."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    share = pages * 4 // _CACHE_SHARE
+    connection.execute(f"PRAGMA cache_size = -{min(max(_CACHE_KIB, share), _MOST_CACHE_KIB)}")
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:

@@ -13,7 +13,7 @@ from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 from findling.stores.sqlite import schema
-from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly
+from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly, fit_cache
 from findling.stores.sqlite.records import SqliteRecords
 from findling.stores.sqlite.rows import (
     FINGERPRINT_COLUMNS,
@@ -102,6 +102,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
         changes: list[Change] = []
         with self._connections.writing() as connection:
+            fit_cache(connection)
             (seq,) = connection.execute("SELECT seq FROM header").fetchone()
             for document in documents:
                 with self._errors:

@@ -55,15 +55,8 @@ _HEADER = "header.json"
 _FILLED_ROWS = 4_096
 """Rows of zeros written at once."""
 
-_TYPES = {
-    "codes": "<i1",
-    "scales": "<f4",
-    "rest": "<i1",
-    "signs": "<u8",
-    "cids": "<i8",
-    "numbers": "<i8",
-    "dead": "<i8",
-}
+_TYPES = {"codes": "<i1", "scales": "<f4", "rest": "<i1", "signs": "<u8"}
+_TYPES |= dict.fromkeys(("cids", "numbers", "dead"), "<i8")
 _PER_VALUE = {"codes": 1, "rest": 1, "signs": 64}
 """Columns that hold one element for so many values of a vector; the others hold one a row."""
 

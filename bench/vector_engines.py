@@ -82,7 +82,7 @@ def _findling_open(folder: Path, dimensions: int, lots: NDArray[np.int64], shape
 
 
 def _usearch_build(folder: Path, vectors: Vectors, lots: NDArray[np.int64], shape: Shape) -> None:
-    from usearch.index import Index
+    from usearch.index import Index  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     index = Index(
         ndim=vectors.shape[1],

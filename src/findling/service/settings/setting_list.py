@@ -111,7 +111,12 @@ _SETTINGS = (
         "index.max_text", 16 << 20, "Characters indexed of one document; the rest is left out.", kind="size", minimum=1
     ),
     _row("index.max_seconds", 60.0, "Seconds that reading one document may compute.", minimum=0.1),
-    _row("index.workers", 0, "Processes that read files, or answer in a daemon; 0: one for each core.", maximum=64),
+    _row(
+        "index.workers",
+        0,
+        "Processes that read files, or answer in a daemon; 0: as many as the cores pay for.",
+        maximum=64,
+    ),
     _row("index.hidden", False, "Index files and folders whose name starts with a dot."),
     _row("index.follow_symlinks", False, "Follow symbolic links, also out of the folder."),
     _row("index.use_ignore_files", True, "Leave out what .gitignore and .ignore name."),

@@ -112,10 +112,7 @@ _SETTINGS = (
     ),
     _row("index.max_seconds", 60.0, "Seconds that reading one document may compute.", minimum=0.1),
     _row(
-        "index.workers",
-        0,
-        "Processes that read files, or answer in a daemon; 0: as many as the cores pay for.",
-        maximum=64,
+        "index.workers", 0, "Processes that read files, or answer in a daemon; 0: by the number of cores.", maximum=64
     ),
     _row("index.hidden", False, "Index files and folders whose name starts with a dot."),
     _row("index.follow_symlinks", False, "Follow symbolic links, also out of the folder."),

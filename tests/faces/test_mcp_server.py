@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -21,6 +22,7 @@ from findling.domain.results import SearchAnswer
 from findling.faces.mcp.tool_context import local_desk
 from findling.faces.mcp.tools.budget import compact_json, count_tokens
 from findling.faces.mcp.transport.server import make_server
+from findling.pipelines.indexing.freshness import UNSURE_NS
 from findling.service.engine.client import LocalClient
 from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, asked, call, make_project, served, text_of, told
@@ -292,6 +294,8 @@ def test_indexing_tells_how_far_it_is(own_shop: Served, era: str) -> None:
     async def ask(client: Client) -> Any:
         return await client.call_tool("index", {}, progress_callback=note)
 
+    time.sleep(2 * UNSURE_NS / 1e9)  # files that were written just now would be looked at again
+    own_shop.engine.index()
     for number in range(3):
         (own_shop.engine.root / f"more{number}.md").write_text("more\n")
     result = asked(own_shop.server, ask, era)

@@ -72,7 +72,7 @@ class PackedAnswer(SearchAnswer):
 
     @property
     def hits_text(self) -> bytes:
-        """The hits as JSON; nothing for a copy that was made with other hits."""
+        """The hits as JSON; nothing for a copy by `replace`, which alone may have other hits."""
         return self._text
 
     def __getattr__(self, name: str) -> Any:

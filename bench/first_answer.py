@@ -10,13 +10,17 @@ processes that wanted a core meanwhile: times on a busy machine say more about i
 
 from __future__ import annotations
 
+import sys
+
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
+sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
+
 import argparse
 import json
 import os
 import resource
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 import time

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.corpus import make_tree
-from bench.keyword import QUERIES, REPOSITORY, Run
+from bench.keywords import QUERIES, REPOSITORY, Run
 
 PEER = "local-semantic-search[local]==0.5.7"
 LEAST_BYTES = 4000

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from itertools import accumulate, count, islice, product
 from pathlib import Path
 
-from bench.keyword import _measure
+from bench.keywords import _measure
 from findling.text.analysis.analysis import STOP_WORDS
 
 WORDS, PASSAGE, PASSAGES_A_FILE, NAMES_A_FILE, NAME_EVERY, QUESTIONS = 50_000, 60, 100, 20, 20, 50

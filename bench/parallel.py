@@ -2,7 +2,7 @@
 
     python bench/parallel.py [--work DIR] [--rounds 3] [--copies 4]
 
-Indexes the tree of `bench/keyword.py` into a fresh workspace, in turn on one core and on two, and prints wall and CPU
+Indexes the tree of `bench/keywords.py` into a fresh workspace, in turn on one core and on two, and prints wall and CPU
 seconds of the best round of each. Then indexes one copy and several copies of the tree and prints the peak memory of
 all processes together beside that of the largest: resident, mapped files not counted, sampled 20 times a second. Needs
 Linux.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse

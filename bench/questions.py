@@ -2,7 +2,7 @@
 
     python bench/questions.py [--work DIR] [--every 4] [--rounds 5]
 
-Each round starts a new process for each way and asks the 50 queries of `bench/keyword.py`, each once, ten hits. Printed
+Each round starts a new process for each way and asks the 50 queries of `bench/keywords.py`, each once, ten hits. Printed
 are CPU milliseconds of all threads, p50 and p95, of the best round. All settings are the default, but the model reads
 nothing. FTS5 ranks ids by BM25 and makes neither lines nor receipts: it is a floor, not a rival. `again` asks the same
 queries a second time in the same process.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
@@ -27,7 +27,7 @@ from pathlib import Path
 
 import findling
 from bench.corpus import make_tree
-from bench.keyword import QUERIES
+from bench.keywords import QUERIES
 
 ASK = """
 import json, sys, time

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
@@ -42,7 +42,7 @@ WINDOW, QUERY_WINDOW = 64, 12
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[20_000, 200_000, 1_000_000])
-    parser.add_argument("--text", type=Path, help="a folder of texts; otherwise the tree of bench/keyword.py")
+    parser.add_argument("--text", type=Path, help="a folder of texts; otherwise the tree of bench/keywords.py")
     parser.add_argument("--vectors", type=Path)
     parser.add_argument("--queries", type=Path)
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=list(ENGINES))

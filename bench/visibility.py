@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 
-sys.path[0] = ""  # not this folder: bench/keyword.py would stand in for a module of the standard library
+sys.path[0] = ""  # the folder above: its package is `bench`
 
 import argparse
 import json

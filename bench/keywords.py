@@ -1,6 +1,6 @@
 """Indexing and keyword search against local-semantic-search 0.5.7 (its BM25 mode), interleaved in one run.
 
-    python bench/keyword.py [--work DIR] [--rounds 3] [--every 1] [--only index]
+    python bench/keywords.py [--work DIR] [--rounds 3] [--every 1] [--only index]
 
 Prints CPU seconds (user + system, all threads, the process and those it started), peak memory of the largest process
 and sizes of both, and their ratio beside the bar. CPU time is the figure to read: wall time on a shared machine says
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 
-# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse

@@ -3,9 +3,9 @@
     python bench/questions.py [--work DIR] [--every 4] [--rounds 5]
 
 Each round starts a new process for each way and asks the 50 queries of `bench/keywords.py`, each once, ten hits.
-Printed are CPU milliseconds of all threads, p50 and p95, of the best round. All settings are the default, but the model reads
-nothing. FTS5 ranks ids by BM25 and makes neither lines nor receipts: it is a floor, not a rival. `again` asks the same
-queries a second time in the same process.
+Printed are CPU milliseconds of all threads, p50 and p95, of the best round. All settings are the default, but the model
+reads nothing. FTS5 ranks ids by BM25 and makes neither lines nor receipts: it is a floor, not a rival. `again` asks the
+same queries a second time in the same process.
 """
 
 from __future__ import annotations

@@ -6,12 +6,15 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from findling.core import NativeCore, native
+from findling.domain.resources import Piece
+from findling.pipelines.indexing import document_build
 from findling.stores.keyword import term_weights
 from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
@@ -50,6 +53,25 @@ def index_form(text: str) -> str:
 @example("ABCdef12 IPv6Address HTTPServer2 aB1cD2eF3g4 x509")
 def test_terms_are_those_of_the_reference(text: str) -> None:
     assert index_form(text) == analysis._terms_with_spaces(text)[:-1]
+
+
+@given(st.lists(TEXTS, max_size=4), st.lists(st.lists(TEXTS, max_size=3), min_size=1, max_size=3), TEXTS)
+@example(["", "a" * 127, "b" * 128, "c" * 129, "é" * 64, "a" * 127], [["b" * 129, "", "t", "b" * 129]], "t")
+def test_ids_of_chunks_are_those_of_the_reference(parts: list[str], headings: list[list[str]], title: str) -> None:
+    text, reached, pieces = "".join(parts), 0, list[Piece]()
+    for number, part in enumerate(parts):
+        pieces.append(Piece(reached, reached + len(part), tuple(headings[number % len(headings)])))
+        reached += len(part)
+    pieces *= 2  # equal chunks, and spans that fall
+    lines = list(range(2 * len(pieces)))
+    given = text, pieces, lines, title, 0xFEDCBA9876543210, document_build._REPEAT
+    assert core().chunk_rows(*given) == document_build._rows(*given)
+
+
+@pytest.mark.parametrize("piece", [(-1, 1, ()), (2, 1, ()), (0, 4, ()), (0, 1, (3,)), (0, 1), "ab"])
+def test_a_piece_that_cannot_be_is_refused(piece: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        core().chunk_rows("abc", [piece], [1, 1], "", 0, 0)
 
 
 @given(TEXTS)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "4"
+_VERSION = "5"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 
@@ -23,6 +23,10 @@ class NativeCore(Protocol):
     def index_form(self, text: str, rest: Mapping[str, str]) -> str: ...
 
     def count_bytes(self, text: str, wanted: bytes) -> int: ...
+
+    def chunk_rows(
+        self, text: str, pieces: list[Any], lines: list[int], title: str, bits: int, repeat: int
+    ) -> list[tuple[Any, ...]]: ...
 
     def matching_spans(
         self,

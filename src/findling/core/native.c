@@ -521,6 +521,8 @@ static PyMethodDef methods[] = {
      "index_form(text, rest): all terms of a text; `rest[stretch]` gives those of a stretch that is not ASCII."},
     {"count_bytes", native_count_bytes, METH_VARARGS,
      "count_bytes(text, wanted): how many bytes of a text in UTF-8 are among the wanted ones."},
+    {"chunk_rows", native_chunk_rows, METH_VARARGS,
+     "chunk_rows(text, pieces, lines, title, bits, repeat): the values of a chunk for each piece, without places."},
     {"matching_spans", native_matching_spans, METH_VARARGS,
      "matching_spans(text, wanted, rest): spans of words that give a wanted term; `rest(piece, offset)` for the others."},
     {"best_lines", native_best_lines, METH_VARARGS,

@@ -8,11 +8,13 @@ from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
+from typing import Any
 
+from findling.core import native
 from findling.domain.resources import Chunk, Document, Piece, Place, Resource
 from findling.sources.documents.extracted import Extracted
 from findling.text.analysis.lines import line_numbers
-from findling.text.chunking.chunk_plan import HEADED, ChunkPlan, passage
+from findling.text.chunking.chunk_plan import HEADED, ChunkPlan, context_title, in_context
 from findling.text.chunking.chunker import chunk_outline, chunk_text
 from findling.text.chunking.outlines import Outline
 
@@ -59,31 +61,28 @@ def with_own_ids(document: Document) -> Document:
 
 def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
     ends = [offset for start, end, _ in pieces for offset in (start, max(start, end - 1))]
-    lines = line_numbers(text, ends)
-    resource_bits = _hash(_encoded(resource.rid), b"resource")
-    under: dict[tuple[str, ...], tuple[int, bytes]] = {}
+    given = text, list(pieces), line_numbers(text, ends), context_title(resource)
+    bits = _hash(_encoded(resource.rid), b"resource")
+    rows = _rows(*given, bits, _REPEAT) if native is None else native.chunk_rows(*given, bits, _REPEAT)
+    # Not `Chunk(*row)`, which is a call of Python code for each of them.
+    return list(map(partial(tuple.__new__, Chunk), rows))
+
+
+def _rows(
+    text: str, pieces: list[Piece], lines: list[int], title: str, resource_bits: int, repeat: int
+) -> list[tuple[Any, ...]]:
+    """The values of a chunk for each piece. Three hashes make an id: an edit elsewhere changes none of them."""
     seen: dict[int, int] = {}
-    chunks = []
+    rows = []
     for ordinal, (start, end, heading) in enumerate(pieces):
-        data = _encoded(text[start:end])
-        if heading not in under:
-            bits = resource_bits ^ _hash(_encoded("\x1f".join(heading)), b"heading")
-            under[heading] = bits, _encoded(passage(resource, heading, ""))
-        above_bits, above = under[heading]
-        # Three independent hash functions: an edit elsewhere in the resource changes none of them.
-        bits = _hash(data, b"text") ^ above_bits
+        own = text[start:end]
+        bits = _hash(_encoded(own), b"text") ^ _hash(_encoded("\x1f".join(heading)), b"heading") ^ resource_bits
         times = seen.get(bits, 0)
         seen[bits] = times + 1
-        digest = blake2b(above + data, digest_size=16).digest()
+        digest = blake2b(_encoded(in_context(title, heading, own)), digest_size=16).digest()
         first, last = lines[2 * ordinal : 2 * ordinal + 2]
-        chunks.append(
-            _chunk(((bits + times * _REPEAT) & _ID_BITS, digest, ordinal, start, end, first, last, heading, ()))
-        )
-    return chunks
-
-
-_chunk = partial(tuple.__new__, Chunk)
-"""A chunk of all its values; the call of the class would be one of Python code."""
+        rows.append(((bits + times * repeat) & _ID_BITS, digest, ordinal, start, end, first, last, heading, ()))
+    return rows
 
 
 def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:

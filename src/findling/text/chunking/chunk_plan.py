@@ -7,7 +7,18 @@ from typing import NamedTuple
 
 from findling.domain.resources import Resource
 
-__all__ = ["HEADED", "PRESETS", "STRATEGIES", "UNITS", "ChunkPlan", "check_plan", "passage", "read_preset"]
+__all__ = [
+    "HEADED",
+    "PRESETS",
+    "STRATEGIES",
+    "UNITS",
+    "ChunkPlan",
+    "check_plan",
+    "context_title",
+    "in_context",
+    "passage",
+    "read_preset",
+]
 
 
 HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
@@ -15,14 +26,22 @@ HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
 
 
 def passage(resource: Resource, heading: Sequence[str], text: str) -> str:
-    """The text of a chunk with its context.
+    """The text of a chunk with its context. Nothing in it depends on where a file lies: a move changes nothing."""
+    return in_context(context_title(resource), heading, text)
 
-    Nothing in it depends on where a file lies, so that a move changes nothing. The title of a marked-up file is its
-    first heading: it stands above the chunks it belongs to already, and the others must not change with it.
+
+def context_title(resource: Resource) -> str:
+    """The title that chunks have in front of their headings.
+
+    The title of a marked-up file is its first heading: it stands above the chunks it belongs to already, and the
+    others must not change with it.
     """
-    title = "" if resource.path and resource.lang in HEADED else resource.title
-    context = dict.fromkeys(line for line in (title, *heading) if line)
-    return "\n".join((*context, text))
+    return "" if resource.path and resource.lang in HEADED else resource.title
+
+
+def in_context(title: str, heading: Sequence[str], text: str) -> str:
+    """The text under a title and headings, of which equal ones count once."""
+    return "\n".join((*dict.fromkeys([line for line in (title, *heading) if line]), text))
 
 
 STRATEGIES = ("semantic", "fixed", "overlapping")

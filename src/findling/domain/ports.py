@@ -201,6 +201,9 @@ class TruthStore(ReadStore, Protocol):
     def coverage(self, model: str) -> tuple[int, int]:
         """Number of chunks with a vector, and of all chunks."""
 
+    def coverages(self) -> dict[str, int]:
+        """Model → how many chunks have a vector of it. Cheap to ask for: every hybrid search may."""
+
     def models(self) -> dict[str, int]:
         """Model → how many vectors are kept of it."""
 

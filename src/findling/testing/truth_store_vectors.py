@@ -201,6 +201,7 @@ class VectorSuite(StoreSuite):
         store.write([], [PLAIN.resource.rid])
         assert store.coverage("m") == (2, 3)
         assert store.coverage("unknown") == (0, 3)
+        assert store.coverages() == {"m": 2}
         first, *rest = line_document("other", ["six", "two", "two"]).chunks
         changed = line_document("other", ["six", "two", "two"])._replace(
             chunks=(first._replace(digest=rest[0].digest), *rest)
@@ -228,6 +229,7 @@ class VectorSuite(StoreSuite):
         assert store.drop_vectors() == 3
         assert store.models() == {"m": 3, "n": 3}
         assert store.coverage("m") == (4, 4)
+        assert store.coverages() == {"m": 4, "n": 4}
         assert store.drop_vectors("m") == 3
         assert store.drop_vectors("m") == 0
         assert store.models() == {"n": 3}

@@ -299,10 +299,8 @@ class WorkspaceVectors:
         if covered >= chunks:
             return model, 1.0
         best, most = model, covered
-        for fingerprint in store.models().keys() - {model.fingerprint}:
-            chosen_by = store.get_meta(_CHOSEN_BY + fingerprint)
-            others = store.coverage(fingerprint)[0] if chosen_by else 0
-            if others > most:
+        for fingerprint, others in store.coverages().items():
+            if others > most and (chosen_by := store.get_meta(_CHOSEN_BY + fingerprint)):
                 earlier = self._or_note([], partial(self._embedder, chosen_by))
                 # A provider that is not chosen any more is sent nothing, not even a query.
                 if earlier is not None and earlier.in_process and earlier.fingerprint == fingerprint:

@@ -247,25 +247,25 @@ def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[i
     return documents
 
 
-def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, StoredChunk]:
+def load_chunks(
+    connection: sqlite3.Connection, cids: Sequence[int], *, has_sums: bool = True
+) -> dict[int, StoredChunk]:
     """The chunks that exist among `cids`, in their order; reads the text of each resource once.
 
-    Raises StoreDamagedError as `load_documents` does.
+    A store of an older format has no checksums. Raises StoreDamagedError as `load_documents` does.
     """
-    has_sums = not is_older(connection, SUMS_FORMAT)
     rows_of: dict[int, list[Row]] = {}
-    for row in rows_in(connection, f"{_chunks(has_sums)} WHERE cid IN ({{}})", _possible(cids)):
+    for row in rows_in(connection, _CHUNKS_NAMED[has_sums], _possible(cids)):
         rows_of.setdefault(row[-1], []).append(row)
     found: dict[int, StoredChunk] = {}
-    # As bytes: a text of which some lines are shown need not be decoded, and encoded again for its checksum.
-    one = f"{_resources(has_sums, text='CAST(text AS BLOB)')} WHERE id = ?"
-    for id_, rows in rows_of.items():
-        row = connection.execute(one, (id_,)).fetchone()
-        resource, data = _checked(row or _lost(f"the resource of chunk {rows[0][0]}"))
+    for id_, *columns in rows_in(connection, _TEXTS_NAMED[has_sums], rows_of):
+        resource, data = _checked(columns)
         text = data if data.isascii() else _decoded(data, resource.rid)
-        for chunk in [_checked_chunk(row, resource.rid) for row in rows]:
+        for chunk in [_checked_chunk(row, resource.rid) for row in rows_of.pop(id_)]:
             part = text[chunk.start : chunk.end]
             found[chunk.cid] = StoredChunk(chunk, resource, part if isinstance(part, str) else part.decode("ascii"))
+    for rows in rows_of.values():
+        _lost(f"the resource of chunk {rows[0][0]}")
     return {cid: found[cid] for cid in cids if cid in found}
 
 
@@ -328,6 +328,13 @@ def _resources(has_sums: bool, *more: str, text: str = "text") -> str:
     sums = "resources.sum, bodies.sum" if has_sums else "NULL, NULL"
     columns = ", ".join((*more, RESOURCE_COLUMNS, sums, text))
     return f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id)"
+
+
+_CHUNKS_NAMED = [f"{_chunks(has_sums)} WHERE cid IN ({{}})" for has_sums in (False, True)]
+# As bytes: a text of which some lines are shown need not be decoded, and encoded again for its checksum.
+_TEXTS_NAMED = [
+    f"{_resources(has_sums, 'id', text='CAST(text AS BLOB)')} WHERE id IN ({{}})" for has_sums in (False, True)
+]
 
 
 def _checked(row: Sequence[Any]) -> tuple[Resource, Any]:

@@ -46,7 +46,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
     def __init__(self, path: Path, connections: Connections, header: schema.StoreHeader) -> None:
         self._path = path
-        self._inode = "coalesce(inode, 0)" if header.format >= schema.SUMS_FORMAT else "0"
+        self._has_sums = header.format >= schema.SUMS_FORMAT
+        self._inode = "coalesce(inode, 0)" if self._has_sums else "0"
         self._connections = connections
         self._errors = connections.errors
         self._frontiers = {}
@@ -134,7 +135,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
         with self._connections.reading() as connection:
-            return load_chunks(connection, cids)
+            return load_chunks(connection, cids, has_sums=self._has_sums)
 
     def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
         with self._connections.reading() as connection:

@@ -44,6 +44,7 @@ class SqliteVectors:
 
     _connections: Connections
     _errors: StoreErrors
+    _has_sums: bool
     _frontiers: dict[str, Frontier]
     _counted: tuple[int, int]
     """A change, and the number of chunks after it."""
@@ -85,7 +86,7 @@ class SqliteVectors:
         with self._connections.reading() as connection:
             known = self._frontiers.get(model)
             cids, self._frontiers[model] = _find_unembedded(connection, model, limit, skip, known)
-            return list(load_chunks(connection, cids).values())
+            return list(load_chunks(connection, cids, has_sums=self._has_sums).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
         wishes = [(cid,) for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
@@ -110,6 +111,10 @@ class SqliteVectors:
         with self._connections.reading() as connection:
             vectors = "SELECT fingerprint, count(*) FROM models JOIN vectors ON model = id"
             return dict(connection.execute(f"{vectors} GROUP BY id ORDER BY fingerprint").fetchall())
+
+    def coverages(self) -> dict[str, int]:
+        with self._connections.glancing() as connection:
+            return dict(connection.execute("SELECT fingerprint, covered FROM models ORDER BY fingerprint").fetchall())
 
     def damaged_vectors(self) -> int:
         with self._connections.reading() as connection:

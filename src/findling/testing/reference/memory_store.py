@@ -211,6 +211,9 @@ class MemoryStore:
         kept = self._vectors.get(model, {})
         return sum(chunk.digest in kept for _, chunk in self._chunks()), len(self._state.rid_of)
 
+    def coverages(self) -> dict[str, int]:
+        return {model: self.coverage(model)[0] for model in self.models()}
+
     def models(self) -> dict[str, int]:
         return {model: len(kept) for model, kept in sorted(self._vectors.items())}
 

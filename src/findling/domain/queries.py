@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from findling.domain.plans import Plan
 from findling.domain.values import record
@@ -22,9 +23,11 @@ __all__ = [
     "Near",
     "Node",
     "Not",
+    "Pattern",
     "Phrase",
     "Prefix",
     "Range",
+    "Required",
     "Same",
     "SearchRequest",
     "Term",
@@ -86,6 +89,26 @@ class Near:
     first: str
     second: str
     distance: int = 10
+
+
+@record()
+class Pattern:
+    """A text that stands in a resource letter by letter, in words or across them, or a regular expression.
+
+    A regular expression is one of Python's `re`; `^` and `$` are the ends of lines. `whole_words` is whether no letter
+    of a word stands right before or behind.
+    """
+
+    text: str
+    is_regex: bool
+    is_case_sensitive: bool
+    whole_words: bool = False
+
+
+class Required(NamedTuple):
+    """Folded trigrams that follow from a pattern: of each clause one set, and of that set every trigram."""
+
+    clauses: tuple[frozenset[frozenset[str]], ...]
 
 
 @record()

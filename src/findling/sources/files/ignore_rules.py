@@ -18,8 +18,8 @@ from findling.sources.files.file_text import UnreadableError, read_bytes
 
 __all__ = [
     "IGNORE_FILES",
+    "IgnorePattern",
     "Layer",
-    "Pattern",
     "PatternSet",
     "compile_patterns",
     "ignoring_rule",
@@ -44,7 +44,7 @@ _CLASS = re.compile(r"\[:([^\]]{,64}):\]")  # no name is as long: without an end
 _RANGE = re.compile(r"\\?(.)(?:-(?!\])\\?(.))?", re.DOTALL)
 
 
-class Pattern(NamedTuple):
+class IgnorePattern(NamedTuple):
     """One line of an ignore file; `segments` are its parts between slashes, each a list of tokens."""
 
     line: int
@@ -60,13 +60,13 @@ class PatternSet:
 
     __slots__ = ("_by_name", "_by_path", "_by_suffix", "_name_patterns", "_name_regex", "_path_patterns", "_path_regex")
 
-    def __init__(self, patterns: Iterable[Pattern]) -> None:
+    def __init__(self, patterns: Iterable[IgnorePattern]) -> None:
         # Tables for files stand at index 0 and for directories at 1; a later pattern replaces an earlier one.
-        self._by_name: tuple[dict[str, Pattern], dict[str, Pattern]] = ({}, {})
-        self._by_path: tuple[dict[str, Pattern], dict[str, Pattern]] = ({}, {})
-        self._by_suffix: tuple[dict[str, Pattern], dict[str, Pattern]] = ({}, {})
-        by_name_regex: list[Pattern] = []
-        by_path_regex: list[Pattern] = []
+        self._by_name: tuple[dict[str, IgnorePattern], dict[str, IgnorePattern]] = ({}, {})
+        self._by_path: tuple[dict[str, IgnorePattern], dict[str, IgnorePattern]] = ({}, {})
+        self._by_suffix: tuple[dict[str, IgnorePattern], dict[str, IgnorePattern]] = ({}, {})
+        by_name_regex: list[IgnorePattern] = []
+        by_path_regex: list[IgnorePattern] = []
         for pattern in patterns:
             if (literal := _literal(pattern)) is not None:
                 _enter(self._by_path if pattern.anchored else self._by_name, literal, pattern)
@@ -77,7 +77,7 @@ class PatternSet:
         self._name_regex, self._name_patterns = _alternatives(by_name_regex)
         self._path_regex, self._path_patterns = _alternatives(by_path_regex)
 
-    def match(self, path: str, name: str, is_directory: bool) -> Pattern | None:
+    def match(self, path: str, name: str, is_directory: bool) -> IgnorePattern | None:
         """The last pattern that matches a path, which is relative to the directory of the ignore file."""
         found = self._by_name[is_directory].get(name)
         if by_path := self._by_path[is_directory]:
@@ -176,20 +176,20 @@ def _read_value(path: Path) -> str:
         return ""
 
 
-def _enter(tables: tuple[dict[str, Pattern], dict[str, Pattern]], key: str, pattern: Pattern) -> None:
+def _enter(tables: tuple[dict[str, IgnorePattern], dict[str, IgnorePattern]], key: str, pattern: IgnorePattern) -> None:
     files, directories = tables
     directories[key] = pattern
     if not pattern.directories_only:
         files[key] = pattern
 
 
-def _later(one: Pattern | None, other: Pattern | None) -> Pattern | None:
+def _later(one: IgnorePattern | None, other: IgnorePattern | None) -> IgnorePattern | None:
     if one is None or other is None:
         return one or other
     return one if one.line > other.line else other
 
 
-def _parse(line: str, number: int) -> Pattern | None:
+def _parse(line: str, number: int) -> IgnorePattern | None:
     text = _without_trailing_spaces(line.removesuffix("\r"))
     if text.startswith("#"):
         return None
@@ -209,7 +209,7 @@ def _parse(line: str, number: int) -> Pattern | None:
             segments[-1].append(token)
     if not all(segments):
         return None
-    return Pattern(number, text, negated, directories_only, anchored, tuple(map(tuple, segments)))
+    return IgnorePattern(number, text, negated, directories_only, anchored, tuple(map(tuple, segments)))
 
 
 def _without_trailing_spaces(line: str) -> str:
@@ -269,14 +269,14 @@ def _set(body: str, at: int) -> tuple[str, int] | None:
     return f"(?!/)[{'^' if negated else ''}{''.join(items)}]", at + 1
 
 
-def _literal(pattern: Pattern) -> str | None:
+def _literal(pattern: IgnorePattern) -> str | None:
     """The name or path of a pattern without wildcards."""
     if all(token[0] == _LITERAL for segment in pattern.segments for token in segment):
         return "/".join("".join(token[1] for token in segment) for segment in pattern.segments)
     return None
 
 
-def _suffix(pattern: Pattern) -> str | None:
+def _suffix(pattern: IgnorePattern) -> str | None:
     """The `.ext` of a pattern that is `*.ext`."""
     first, *rest = pattern.segments[0]
     if pattern.anchored or first not in (_STAR, _STARS) or not all(token[0] == _LITERAL for token in rest):
@@ -285,7 +285,7 @@ def _suffix(pattern: Pattern) -> str | None:
     return suffix if suffix.rfind(".") == 0 else None
 
 
-def _alternatives(patterns: list[Pattern]) -> tuple[re.Pattern[str] | None, list[Pattern | None]]:
+def _alternatives(patterns: list[IgnorePattern]) -> tuple[re.Pattern[str] | None, list[IgnorePattern | None]]:
     """One regular expression for many patterns, the last one tried first; the number of its group tells which matched.
 
     A directory is matched with a slash at its end, so that patterns for directories fit nothing else.

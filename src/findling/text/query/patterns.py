@@ -1,0 +1,261 @@
+"""Patterns of exact searches: their regular expression, and the trigrams without which nothing matches.
+
+Trigrams are three letters in a row of a folded text, within one line. What `re` takes for one letter when it ignores
+case is one letter in a folded text, and every letter stays one letter.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from re import _casefix, _parser  # type: ignore[attr-defined]
+from typing import Any, NamedTuple
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.queries import Pattern, Required
+from findling.domain.values import changed
+
+__all__ = ["LONGEST_PATTERN", "Pattern", "Required", "compile_pattern", "fold", "required_trigrams", "trigrams"]
+
+LONGEST_PATTERN = 1_000
+"""Characters of a pattern: as many as a query may have."""
+
+_MOST_WORDS = 16
+"""Ways to begin or to end that are told apart; more of them are cut to fewer letters."""
+
+_MOST_CLAUSES = 12
+_MOST_COPIES = 4
+"""Copies of a counted repeat that are looked at; a trigram needs three."""
+
+
+@lru_cache(maxsize=64)
+def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
+    """The expression that finds the pattern. Raises InvalidValueError with the place of a mistake in it."""
+    return _checked(pattern, lambda source, flags: re.compile(source, flags))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=64)
+def required_trigrams(pattern: Pattern) -> Required | None:
+    """Trigrams of every text that the pattern matches; `None` where none follow from it. Raises InvalidValueError."""
+    facts = _sequence(_checked(pattern, _parser.parse)).opened()
+    clauses = _bounded(facts.clauses)
+    return Required(clauses) if clauses else None
+
+
+def trigrams(folded: str) -> set[str]:
+    """The trigrams of a folded text."""
+    found = set(map("".join, zip(folded, folded[1:], folded[2:], strict=False)))
+    return {trigram for trigram in found if "\n" not in trigram} if "\n" in folded else found
+
+
+def fold(text: str) -> str:
+    """The text with one letter for all those that are equal when case is ignored; as long as it was."""
+    if text.isascii():
+        return text.lower()
+    # `lower` makes two letters of the first, and chooses between two sigmas by what follows.
+    folded = text.replace("\u0130", "i").replace("\u03a3", "\u03c3").lower()
+    for letter, first in _same_letters().items():
+        if letter in folded:
+            folded = folded.replace(letter, first)
+    return folded
+
+
+@cache
+def _same_letters() -> dict[str, str]:
+    """Lower-case letters that are equal to an earlier one: `ſ` to `s`, `ς` to the same letter as `σ`."""
+    groups = ((letter, min(letter, *others)) for letter, others in _casefix._EXTRA_CASES.items())
+    return {chr(letter): chr(first) for letter, first in groups if letter != first}
+
+
+_GLOBAL_FLAGS = re.compile(r"(?:\(\?[aimsux]+\))*")
+_warnings = threading.Lock()
+
+
+def _checked(pattern: Pattern, read: Any) -> Any:
+    if len(pattern.text) > LONGEST_PATTERN:
+        raise InvalidValueError(
+            f"a pattern of {len(pattern.text):,} characters is too long", hint=f"{LONGEST_PATTERN:,} are possible"
+        )
+    if pattern.whole_words:
+        _checked(changed(pattern, whole_words=False), _parser.parse)  # so that the place of a mistake is the typed one
+    try:
+        # A doubled sign in brackets means the same for ever here, so a warning that it may not helps nobody.
+        with _warnings, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read(*_source(pattern))
+    except re.error as error:
+        place = "" if error.pos is None else f" at character {error.pos + 1}"
+        raise _mistake(pattern, f"{error.msg}{place}") from None
+    except (OverflowError, RecursionError):
+        raise _mistake(pattern, "a number in it is too large, or it is nested too deep") from None
+
+
+def _source(pattern: Pattern) -> tuple[str, int]:
+    flags = re.MULTILINE | (0 if pattern.is_case_sensitive else re.IGNORECASE)
+    source = pattern.text if pattern.is_regex else re.escape(pattern.text)
+    if not pattern.whole_words:
+        return source, flags
+    # Flags for all of it stand before everything else, and a comment of a verbose one ends with its line.
+    given = _flags_of(source) if pattern.is_regex else ""
+    end = "\n" if "x" in given else ""
+    return rf"{given}(?<!\w)(?:{source[len(given) :]}{end})(?!\w)", flags
+
+
+def _flags_of(source: str) -> str:
+    given = _GLOBAL_FLAGS.match(source)
+    return given.group() if given else ""
+
+
+def _mistake(pattern: Pattern, what: str) -> InvalidValueError:
+    return InvalidValueError(
+        f"{pattern.text!r} is no regular expression: {what}",
+        hint="a backslash takes the next character literally; quotes search the text as it is",
+    )
+
+
+_Clauses = tuple[frozenset[frozenset[str]], ...]
+
+
+class _Facts(NamedTuple):
+    """Folded texts that a part matches, all of them where `is_whole`; else how it begins, ends, and what it holds."""
+
+    begins: frozenset[str]
+    ends: frozenset[str]
+    clauses: _Clauses = ()
+    is_whole: bool = False
+
+    def opened(self) -> _Facts:
+        """The facts of a part that is a whole, with the trigrams in it, as those of one that is not."""
+        if not self.is_whole:
+            return self._replace(clauses=self.clauses + _clause(self.begins) + _clause(self.ends))
+        return _Facts(self.begins, self.ends, self.clauses + _clause(self.begins))
+
+
+_ANYTHING = _Facts(frozenset({""}), frozenset({""}))
+_NOTHING = _ANYTHING._replace(is_whole=True)
+
+
+def _whole(texts: Iterable[str]) -> _Facts:
+    found = frozenset(texts)
+    return _Facts(found, found, is_whole=True)
+
+
+def _sequence(nodes: Iterable[Any]) -> _Facts:
+    facts = _NOTHING
+    for node in nodes:
+        facts = _joined(facts, _facts(*node))
+    return facts
+
+
+def _facts(kind: Any, given: Any) -> _Facts:
+    """The facts of one node of the expression's tree."""
+    if kind is _parser.LITERAL:
+        return _whole([fold(chr(given))])
+    if kind is _parser.IN:
+        return _of_class(given)
+    if kind is _parser.BRANCH:
+        return _alternatives(map(_sequence, given[1]))
+    if kind is _parser.SUBPATTERN:
+        return _sequence(given[3])
+    if kind is _parser.ATOMIC_GROUP:
+        return _sequence(given)
+    if kind in (_parser.MAX_REPEAT, _parser.MIN_REPEAT, _parser.POSSESSIVE_REPEAT):
+        return _repeated(*given)
+    if kind is _parser.GROUPREF_EXISTS:
+        return _alternatives([_sequence(given[1]), _sequence(given[2] or ())])
+    if kind is _parser.ASSERT:
+        return _NOTHING._replace(clauses=_sequence(given[1]).opened().clauses)
+    return _NOTHING if kind in (_parser.AT, _parser.ASSERT_NOT) else _ANYTHING
+
+
+def _of_class(members: Iterable[Any]) -> _Facts:
+    letters = set[str]()
+    for kind, given in members:
+        if kind is _parser.LITERAL:
+            given = given, given
+        elif kind is not _parser.RANGE:
+            return _ANYTHING
+        if given[1] - given[0] > 2 * _MOST_WORDS:
+            return _ANYTHING
+        letters.update(fold(chr(code)) for code in range(given[0], given[1] + 1))
+    return _whole(letters) if len(letters) <= _MOST_WORDS else _ANYTHING
+
+
+def _repeated(least: int, most: Any, nodes: Any) -> _Facts:
+    one = _sequence(nodes)
+    if least == 0:
+        return _alternatives([one, _NOTHING]) if most == 1 else _ANYTHING
+    copies = min(int(least), _MOST_COPIES)
+    facts = one
+    for _ in range(copies - 1):
+        facts = _joined(facts, one)
+    return facts if copies == most else facts.opened()
+
+
+def _joined(first: _Facts, then: _Facts) -> _Facts:
+    """The facts of one part and another right behind it."""
+    clauses = first.clauses + then.clauses
+    if first.is_whole and then.is_whole and len(first.ends) * len(then.begins) <= _MOST_WORDS:
+        return _whole(a + b for a in first.ends for b in then.begins)._replace(clauses=clauses)
+    first, then = _shortened(first), _shortened(then)
+    middle = frozenset(a + b for a in first.ends for b in then.begins)
+    begins = middle if first.is_whole else first.begins
+    ends = middle if then.is_whole else then.ends
+    clauses = first.clauses + then.clauses + _clause(middle)
+    if first.is_whole:
+        clauses += _clause(first.begins)
+    if then.is_whole:
+        clauses += _clause(then.begins)
+    return _few(_Facts(begins, ends, clauses))
+
+
+def _shortened(facts: _Facts) -> _Facts:
+    """The facts such that a crossing of their ends with others stays small."""
+    if len(facts.begins) <= 4 and len(facts.ends) <= 4:
+        return facts
+    opened = facts.opened()
+    return opened._replace(begins=_cut(opened.begins, 4, at_end=False), ends=_cut(opened.ends, 4, at_end=True))
+
+
+def _few(facts: _Facts) -> _Facts:
+    begins, ends = (_cut(texts, _MOST_WORDS, at_end=at) for texts, at in ((facts.begins, False), (facts.ends, True)))
+    return facts._replace(begins=begins, ends=ends, clauses=_bounded(facts.clauses))
+
+
+def _cut(texts: frozenset[str], most: int, *, at_end: bool) -> frozenset[str]:
+    for letters in (2, 1, 0):
+        if len(texts) <= most:
+            break
+        texts = frozenset(text[max(len(text) - letters, 0) :] if at_end else text[:letters] for text in texts)
+    return texts
+
+
+def _alternatives(parts: Iterable[_Facts]) -> _Facts:
+    facts = list(parts)
+    texts = frozenset[str]().union(*(one.begins for one in facts))
+    if all(one.is_whole and not one.clauses for one in facts) and len(texts) <= _MOST_WORDS:
+        return _whole(texts)
+    opened = [one.opened() for one in facts]
+    clauses = _bounded(opened[0].clauses)
+    for one in opened[1:]:
+        clauses = _bounded(tuple(a | b for a in clauses for b in _bounded(one.clauses)))
+    begins = frozenset[str]().union(*(one.begins for one in opened))
+    ends = frozenset[str]().union(*(one.ends for one in opened))
+    return _few(_Facts(begins, ends, clauses))
+
+
+def _clause(texts: frozenset[str]) -> _Clauses:
+    sets = frozenset(frozenset(trigrams(text)) for text in texts)
+    return (sets,) if sets and all(sets) else ()
+
+
+def _bounded(clauses: _Clauses) -> _Clauses:
+    """The clauses with those of one set as one, the narrowest first, and no more of them than are worth asking."""
+    certain = frozenset[str]().union(*(one for clause in clauses if len(clause) == 1 for one in clause))
+    open_ones = {clause for clause in clauses if len(clause) > 1 and not any(one <= certain for one in clause)}
+    kept = sorted(open_ones, key=lambda clause: (len(clause), sorted(map(sorted, clause))))
+    kept = [clause for clause in kept if len(clause) <= 4 * _MOST_WORDS][:_MOST_CLAUSES]
+    return ((frozenset({certain}),) if certain else ()) + tuple(kept)

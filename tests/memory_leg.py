@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from findling.domain.backends import Scoring
-from findling.domain.ports import Change, KeywordHits
+from findling.domain.ports import Change, Definers, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Resource
 from findling.stores.filtering import passes
+from findling.text.analysis.scripts import wanted_terms
+from findling.text.chunking.defined_names import defined_terms
 from findling.text.query.tree import asks_for_text
 from tests.memory_scoring import Postings, Question
 
@@ -24,6 +26,7 @@ class MemoryLeg:
     def __init__(self, scoring: Scoring | None = None) -> None:
         self._scoring = scoring or Scoring()
         self._postings = Postings()
+        self._defines: dict[int, set[str]] = {}
         self._seq = 0
         self._pending: list[Change] = []
 
@@ -41,14 +44,18 @@ class MemoryLeg:
         for change in self._pending:
             for cid in change.dropped:
                 self._postings.drop(cid)
+                self._defines.pop(cid, None)
             if change.document is not None:
-                for chunk in change.document.chunks:
+                text, chunks = change.document.text, change.document.chunks
+                names = defined_terms(text, change.document.resource.lang, chunks)
+                for chunk, defined in zip(chunks, names, strict=True):
                     if chunk.cid in change.added:
                         self._postings.add(chunk, change.document)
+                        self._defines[chunk.cid] = set(defined.split())
         self._seq, self._pending = seq, []
 
     def clear(self) -> None:
-        self._seq, self._pending, self._postings = 0, [], Postings()
+        self._seq, self._pending, self._postings, self._defines = 0, [], Postings(), {}
 
     def close(self) -> None:
         self._pending = []
@@ -88,6 +95,19 @@ class MemoryLeg:
         self, node: Node, filters: Filters, least: float, *, most: int, weights: Mapping[str, float] | None = None
     ) -> int:
         return sum(score >= least for _, score in self.search(node, filters, most, weights=weights).hits)
+
+    def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> dict[str, Definers]:
+        found = {}
+        for name in names:
+            exact, other = [
+                [cid for cid, terms in self._defines.items() if terms & set(wanted)] for wanted in wanted_terms(name)
+            ]
+            passing = [
+                tuple([cid for cid in cids if passes(self._postings.resources[cid], filters)][:most])
+                for cids in (exact, [cid for cid in other if cid not in exact])
+            ]
+            found[name] = Definers(*passing)
+        return {name: them for name, them in found.items() if any(them)}
 
     def _weighted(self, weights: Mapping[str, float] | None) -> Scoring:
         return self._scoring._replace(weights={**self._scoring.weights, **(weights or {})})

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
+    "Definers",
     "KeywordHits",
     "KeywordLeg",
     "LegIndex",
@@ -252,6 +253,16 @@ class KeywordHits(NamedTuple):
     forms: Mapping[str, tuple[str, ...]]
 
 
+class Definers(NamedTuple):
+    """The chunks that define a name: exactly as it is written, and otherwise, in another case or style.
+
+    `Session.send` is exact where `send` is defined inside `Session`. Both are in the order of resources and chunks.
+    """
+
+    exact: tuple[int, ...] = ()
+    other: tuple[int, ...] = ()
+
+
 class LegIndex(Protocol):
     """The files of a leg. Derived from the truth store, and rebuilt from it at any time."""
 
@@ -312,6 +323,12 @@ class KeywordLeg(LegIndex, Protocol):
         self, node: Node, filters: Filters, least: float, *, most: int, weights: Mapping[str, float] | None = None
     ) -> int:
         """Number of chunks that a search would score with at least so much; `most` where there are more."""
+
+    def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> Mapping[str, Definers]:
+        """Name → the first `most` chunks that define it among those that pass the filters; those names that any does.
+
+        A name is `send`, or qualified as in `Session.send`, `Session::send` or `Session#send`.
+        """
 
 
 class VectorRows(Protocol):

@@ -137,10 +137,11 @@ class Chunk(NamedTuple):
 
 
 class ChunkTerms(NamedTuple):
-    """The words of a chunk and of its headings in the form that legs index."""
+    """The words of a chunk and of its headings in the form that legs index, and the names that it defines."""
 
     body: str
     heading: str
+    defines: str = ""
 
 
 class Document(NamedTuple):

@@ -20,7 +20,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
-from findling.domain.ports import KeywordLeg, TruthStore
+from findling.domain.ports import Definers, KeywordLeg, TruthStore
 from findling.domain.queries import (
     All,
     Any,
@@ -342,7 +342,14 @@ class KeywordLegSuite(KeywordChangesSuite):
         with pytest.raises(InvalidValueError):
             library.search(Term("pool"), Filters(), 9, weights={"colour": 1.0})
 
-    # Words
+    # Names and words
+
+    def test_definers_are_the_chunks_that_define_a_name(self, library: KeywordLeg) -> None:
+        own = next(document.chunks[0].cid for document in LIBRARY if document.resource.rid == "c")
+        found = library.definers(["getUserName", "get_user_name", "user_id", "Any::getUserName"], Filters(), most=9)
+        other = Definers((), (own,))
+        assert dict(found) == {"getUserName": Definers((own,)), "get_user_name": other, "Any::getUserName": other}
+        assert not library.definers(["getUserName"], Filters(lang=("go",)), most=9)
 
     def test_forms_are_those_that_the_leg_holds(self, library: KeywordLeg) -> None:
         expected: list[tuple[Node, dict[str, set[str]]]] = [

@@ -16,6 +16,7 @@ from findling.sources.files.file_text import UnreadableError, changed_ns, decode
 from findling.sources.files.file_types import file_type
 from findling.text.analysis.analysis import chunk_terms
 from findling.text.chunking.chunk_plan import passage
+from findling.text.chunking.defined_names import defined_terms
 
 __all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
 
@@ -105,7 +106,9 @@ def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Docu
     document = make_document(resource, extracted, plan=job.options.plan)
     text, chunks = document.text, document.chunks
     if job.analyse:
-        document = document._replace(terms=tuple([chunk_terms(text, chunk) for chunk in chunks]))
+        names = defined_terms(text, resource.lang, chunks)
+        terms = [chunk_terms(text, chunk, defines) for chunk, defines in zip(chunks, names, strict=True)]
+        document = document._replace(terms=tuple(terms))
     if job.embed and chunks:
         from findling.models.local.instant import instant_codes
 

@@ -25,7 +25,7 @@ def schema() -> tantivy.Schema:
     # Terms come ready-made from `index_form`; tantivy only has to split them at the spaces.
     for name in FIELDS:
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
-    for name in ("author", "scope"):
+    for name in ("author", "defines", "scope"):
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="basic")
     builder.add_unsigned_field("cid", indexed=True, fast=True)
     builder.add_unsigned_field("turn", fast=True)
@@ -34,7 +34,7 @@ def schema() -> tantivy.Schema:
 
 
 class PreparedResource(NamedTuple):
-    """A resource in the words of the index: what its entries have in common, and `(cid, turn, body, heading)` of each.
+    """A resource in the words of the index: fields that its entries share, and `(cid, turn, body, heading, defines)`.
 
     It is plain data, so that it can be kept and made entries of again, without another look at the text.
     """
@@ -42,19 +42,20 @@ class PreparedResource(NamedTuple):
     number: int
     updated: int | None
     common: Sequence[tuple[str, str]]
-    rows: Sequence[tuple[int, int, str, str]]
+    rows: Sequence[tuple[int, int, str, str, str]]
 
     @property
     def weight(self) -> int:
         """Characters that are indexed."""
         common = sum([len(text) for _, text in self.common])
-        return sum([len(body) + len(heading) + common for _, _, body, heading in self.rows])
+        return sum([len(body) + len(heading) + common for _, _, body, heading, _ in self.rows])
 
     def texts(self) -> Iterator[str]:
         """The terms of its text fields."""
         yield from (text for name, text in self.common if name in FIELDS)
-        for _, _, *texts in self.rows:
-            yield from texts
+        for _, _, body, heading, _ in self.rows:
+            yield body
+            yield heading
 
 
 def prepare(document: Document, number: int, *, unit: str, added: frozenset[int] | None = None) -> PreparedResource:
@@ -62,18 +63,24 @@ def prepare(document: Document, number: int, *, unit: str, added: frozenset[int]
 
     `number` is that of the resource. A page has the id of its first chunk.
     """
+    from findling.text.chunking.defined_names import defined_terms  # a search needs no patterns of languages
+
     resource, first = document.resource, number * _MOST_CHUNKS
     rows = []
     if unit == "page" and document.chunks:
         headings = dict.fromkeys(heading for chunk in document.chunks for heading in chunk.heading)
         body = _padded(index_form(document.text), document.text)
-        rows.append((document.chunks[0].cid, first, body, index_form("\n".join(headings))))
+        defines = " ".join(defined_terms(document.text, resource.lang, document.chunks))
+        rows.append((document.chunks[0].cid, first, body, index_form("\n".join(headings)), defines))
     elif unit != "page":
+        names = [] if document.terms else defined_terms(document.text, resource.lang, document.chunks)
         for position, chunk in enumerate(document.chunks):
             if added is None or chunk.cid in added:
-                terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
+                terms = (
+                    document.terms[position] if document.terms else chunk_terms(document.text, chunk, names[position])
+                )
                 body = _padded(terms.body, document.text[chunk.start : chunk.end])
-                rows.append((chunk.cid, first + position, body, terms.heading))
+                rows.append((chunk.cid, first + position, body, terms.heading, terms.defines))
     updated = None if resource.updated_at is None else int(resource.updated_at)
     return PreparedResource(number, updated, _common_fields(resource), rows)
 
@@ -81,13 +88,15 @@ def prepare(document: Document, number: int, *, unit: str, added: frozenset[int]
 def entries(prepared: PreparedResource) -> Iterator[tantivy.Document]:
     """The entries of a resource."""
     _, updated, common, rows = prepared
-    for cid, turn, body, heading in rows:
+    for cid, turn, body, heading, defines in rows:
         entry = tantivy.Document()
         add_text, add_unsigned = entry.add_text, entry.add_unsigned
         if body:
             add_text("body", body)
         if heading:
             add_text("heading", heading)
+        if defines:
+            add_text("defines", defines)
         for name, text in common:
             add_text(name, text)
         if updated is not None:

@@ -7,9 +7,8 @@ same chunks score the same, however many commits they came with.
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from heapq import nsmallest
 from math import inf
@@ -20,8 +19,8 @@ import tantivy
 
 from findling.domain.backends import Scoring
 from findling.domain.budgets import current_budget
-from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
-from findling.domain.ports import Change, KeywordHits
+from findling.domain.errors import CorruptError
+from findling.domain.ports import Change, Definers, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import entries, prepare, schema
 from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, among, rid_token
@@ -33,18 +32,17 @@ from findling.stores.keyword.segment_files import (
     made_for,
     read_opstamp,
     read_state,
+    write_error,
     write_note,
 )
 from findling.stores.keyword.term_weights import Statistics
+from findling.text.analysis.scripts import wanted_terms
 from findling.text.query.tree import asks_for_text
 
 __all__ = ["TantivyLeg"]
 
 _HEAP_BYTES = 64_000_000
 """Memory of the one indexing thread; 200 MB measured no faster."""
-
-_SCARCE_BYTES = 64_000_000
-"""With less space than the writer may flush at once, a writer that fails has run out of it."""
 
 _TABLE_FROM = 5_000
 """Entries from which on an index has a table of forms: in a smaller one the walk over a vocabulary takes 0.05 ms."""
@@ -147,7 +145,7 @@ class TantivyLeg:
             self._opstamp = read_opstamp(self._folder)
             self._reload()
         except (ValueError, OSError) as error:
-            raise _write_error(error, self._folder) from error
+            raise write_error(error, self._folder) from error
         self._seq = seq
 
     def search(
@@ -192,6 +190,21 @@ class TantivyLeg:
         with self._reading:
             hits = self._best(built, most).hits
         return min(most, bisect_right(hits, -least, key=_place))
+
+    def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> dict[str, Definers]:
+        """The chunks that define each of the names that any does. Raises as `search` does."""
+        searcher, querying = self._searcher(), self._querying()
+
+        def of(terms: list[str], without: Collection[int] = ()) -> tuple[int, ...]:
+            query = querying.defining(terms, filters)
+            hits = searcher.search(query, most, False, order_by_field="turn", order=tantivy.Order.Asc).hits
+            cids = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
+            return tuple([int(cid) for cid in cids if cid is not None and cid not in without])
+
+        with self._reading:
+            exact = {name: of(wanted_terms(name)[0]) for name in names}
+            found = {name: Definers(own, of(wanted_terms(name)[1], own)) for name, own in exact.items()}
+        return {name: them for name, them in found.items() if them.exact or them.other}
 
     def size(self) -> int:
         """The number of its chunks, or pages. Raises CorruptError as `search` does."""
@@ -312,7 +325,7 @@ class TantivyLeg:
         try:
             yield writer
         except ValueError as error:
-            raise _write_error(error, self._folder) from error
+            raise write_error(error, self._folder) from error
 
     def _searcher(self) -> tantivy.Searcher:
         return self._fixed or self._index.searcher()
@@ -338,7 +351,7 @@ class TantivyLeg:
             self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
             self._forms.begin(self._opstamp)
         except (ValueError, OSError) as error:
-            raise _write_error(error, self._folder) from error
+            raise write_error(error, self._folder) from error
         return self._writer
 
 
@@ -382,17 +395,3 @@ def _hits_of(result: tantivy.SearchResult, total: int) -> list[tuple[float | Non
 def _place(hit: tuple[float | None, tantivy.DocAddress]) -> float:
     """The key that orders hits. Without a word to rank by the latest come first, and what has no time comes last."""
     return inf if hit[0] is None else -hit[0]
-
-
-def _write_error(error: Exception, folder: Path) -> Exception:
-    import shutil
-
-    message = str(error)
-    if "LockBusy" in message:
-        return LockedError(f"another process is writing the keyword leg in {folder}", hint="try again in a moment")
-    if isinstance(error, PermissionError) or "Permission denied" in message or not os.access(folder.parent, os.W_OK):
-        return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
-    # A thread of the writer that ran out of space does not say why it died.
-    if "No space left" in message or shutil.disk_usage(folder.parent).free < _SCARCE_BYTES:
-        return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
-    return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling doctor --repair")

@@ -203,6 +203,14 @@ class KeywordQuery:
             query = Query.boolean_query([(Occur.Must, query), *limits])
         return BuiltQuery(query, ceiling, leaves.forms)
 
+    def defining(self, terms: list[str], filters: Filters) -> Query:
+        """The chunks under filters with any of these terms in the field of names that they define."""
+        query = Query.term_set_query(self._schema, "defines", terms)
+        limits = self._limits(filters, None)
+        if limits is None:
+            return Query.empty_query()
+        return Query.boolean_query([(Occur.Must, query), *limits]) if limits else query
+
     def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, Query]] | None:
         if filters == _NO_FILTERS:
             return []

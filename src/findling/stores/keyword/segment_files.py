@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from findling.domain.errors import CorruptError
+from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.values import read_json
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.analysis.stemming import extended_table, forms_table, stemmer_version
@@ -40,11 +40,12 @@ __all__ = [
     "read_opstamp",
     "read_state",
     "sampled_damage",
+    "write_error",
     "write_note",
 ]
 
 
-LAYOUT = 4
+LAYOUT = 5
 """Raised when the fields of `entries` or their values change; an index of another layout is rebuilt."""
 
 NOTE_FILE = "absorbed.json"
@@ -209,6 +210,25 @@ class DamageGuard:
         raise CorruptError(
             f"the keyword leg in {self._folder} cannot be read: {error}", hint="findling doctor --repair"
         ) from error
+
+
+_SCARCE_BYTES = 64_000_000
+"""With less space than the writer may flush at once, a writer that fails has run out of it."""
+
+
+def write_error(error: Exception, folder: Path) -> Exception:
+    """The error to raise for one of a writer: its cause may be long ago."""
+    import shutil
+
+    message = str(error)
+    if "LockBusy" in message:
+        return LockedError(f"another process is writing the keyword leg in {folder}", hint="try again in a moment")
+    if isinstance(error, PermissionError) or "Permission denied" in message or not os.access(folder.parent, os.W_OK):
+        return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
+    # A thread of the writer that ran out of space does not say why it died.
+    if "No space left" in message or shutil.disk_usage(folder.parent).free < _SCARCE_BYTES:
+        return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
+    return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling doctor --repair")
 
 
 def damaged_parts(folder: Path) -> list[str]:

@@ -75,9 +75,9 @@ def _terms_with_spaces(text: str) -> str:
     return "".join(map(_terms_of.__getitem__, _runs(text)))
 
 
-def chunk_terms(text: str, chunk: Chunk) -> ChunkTerms:
-    """The index form of a chunk of the text and of its headings."""
-    return ChunkTerms(index_form(text[chunk.start : chunk.end]), index_form("\n".join(chunk.heading)))
+def chunk_terms(text: str, chunk: Chunk, defines: str = "") -> ChunkTerms:
+    """The index form of a chunk of the text and of its headings, beside the names that it defines."""
+    return ChunkTerms(index_form(text[chunk.start : chunk.end]), index_form("\n".join(chunk.heading)), defines)
 
 
 def terms(text: str) -> list[str]:

@@ -14,8 +14,10 @@ __all__ = [
     "is_emoji",
     "is_mostly_unspaced",
     "is_unspaced",
+    "loose_name",
     "unicode_places",
     "unicode_terms",
+    "wanted_terms",
     "word_spans",
     "words_of_run",
 ]
@@ -82,6 +84,25 @@ def identifier_terms(word: str) -> list[str]:
         if not subword.isalpha() and not subword.isdigit():
             parts.extend(piece.lower() for piece in _compiled(_LETTERS_OR_DIGITS).findall(subword))
     return parts if parts[0] == whole else [whole, *parts]
+
+
+def wanted_terms(name: str) -> tuple[list[str], list[str]]:
+    """The terms of chunks that define a name exactly, and of those that define it in another case, style or scope."""
+    parts = [part for part in re.split(_SCOPE_MARKS, name) if part]
+    if not parts:
+        return [], []
+    loose = loose_name(parts[-1])
+    if len(parts) > 1:
+        return [".".join(parts[-2:]).lower()], [parts[-1], f"~{loose}", loose]
+    return [parts[-1]], [f"~{loose}", loose]
+
+
+def loose_name(name: str) -> str:
+    """The name without case and separators: `getUser`, `get_user` and `GET-USER` are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+_SCOPE_MARKS = r"::|->|[.:#\\/()]"
 
 
 def _signed_terms(name: str, sign: str, version: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from findling.domain.resources import Piece
 from findling.text.chunking.code_grammars import LineGrammar, grammar_of
+from findling.text.chunking.defined_names import definition_lines
 from findling.text.chunking.syntax import Definition, definitions
 from findling.text.chunking.windows import trim, windows
 
@@ -23,11 +24,11 @@ def chunk_code(text: str, lang: str, size: int, syntax: bool = False) -> list[Pi
     grammar = grammar_of(lang)
     if len(text) <= size:
         start, end = trim(text, 0, len(text))
-        code = _Code(text, size, grammar, _definition_lines(text, grammar))
+        code = _Code(text, size, grammar, _definition_lines(text, lang))
         names = [definition for definition in code.definitions if definition.level == 0]
         return [Piece(start, end, _heading(code, (), names))] if start < end else []
     found = definitions(text, lang) if syntax else None
-    code = _Code(text, size, grammar, _definition_lines(text, grammar) if found is None else found)
+    code = _Code(text, size, grammar, _definition_lines(text, lang) if found is None else found)
     return _split(code, _Stretch(0, len(text), 0, len(code.definitions)), (), depth=0)
 
 
@@ -61,18 +62,17 @@ class _Stretch(NamedTuple):
     last: int
 
 
-def _definition_lines(text: str, grammar: LineGrammar) -> list[Definition]:
+def _definition_lines(text: str, lang: str) -> list[Definition]:
     """Definitions by the look of their first line; deeper indentation means a deeper level, the ends are unknown."""
     found = []
     around: list[int] = []
-    # The pattern runs over one more character: a match begins where its line does, its signature one too late.
-    for match in grammar.definition.finditer("\n" + text):
-        line = match.start()
-        first, last = match.span(1)
-        indent = first - line - 1
+    for line, first, last, cuts in definition_lines(text, lang):
+        if not cuts:
+            continue
+        indent = first - line
         while around and around[-1] >= indent:
             around.pop()
-        found.append(Definition(line, first - 1, last - 1, -1, len(around)))
+        found.append(Definition(line, first, last, -1, len(around)))
         around.append(indent)
     return found
 

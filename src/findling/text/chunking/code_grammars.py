@@ -12,7 +12,8 @@ __all__ = ["CODE_LANGS", "LineGrammar", "dialect_of", "grammar_of"]
 class LineGrammar(NamedTuple):
     """`definition` finds a line break, indentation and (as group 1) a signature.
 
-    `attached` matches a line above it that belongs to it: a decorator, an attribute, a comment.
+    Group 2 is what only names something: a constant, a macro, an alias. `attached` matches a line above a definition
+    that belongs to it: a decorator, an attribute, a comment.
     """
 
     definition: re.Pattern[str]
@@ -23,7 +24,7 @@ class LineGrammar(NamedTuple):
 def grammar_of(lang: str) -> LineGrammar:
     """The grammar of a language; raises `KeyError` for one that is not in `CODE_LANGS`."""
     signature, attached = _SPECS[lang]
-    return LineGrammar(re.compile(rf"\n[ \t]*+({signature})"), re.compile(attached))
+    return LineGrammar(re.compile(rf"\n[ \t]*+(?:({signature})|({_NAMING.get(lang, '(?!)')}))"), re.compile(attached))
 
 
 def dialect_of(text: str, lang: str) -> str:
@@ -197,5 +198,46 @@ _SPECS: dict[str, tuple[str, str]] = {
         _SLASHES,
     ),
 }
+
+_NO_IMPORT = r"(?!.{0,40}?\b(?:require|import)\b)"
+_C_DEFINE = r"#[ \t]*+define[ \t]++\w++"
+_C_ALIAS = rf"(?<=\n)(?:typedef\b[^\n;{{}}]*?\w(?=;)|\}}[ \t]*+\w++(?=;))|{_C_DEFINE}"
+_C_ONE_LINE = rf"(?<=\n){_NO_CALL}[A-Za-z_][\w \t*]*+(?=\([^;\n]*\)[ \t]*+\{{)"
+_C_GLOBAL = r"(?<=\n)(?:(?:static|const|extern)[ \t]++)++[\w \t*]++(?=(?:\[[^\]\n]*+\])*+[ \t]*+=)"
+_CPP_ONE_LINE = rf"{_NO_CALL}[A-Za-z_][\w*&:<>,]*+[ \t]++[\w \t*&:<>,~]*+(?=\([^;\n{{]*\{{)"
+_CPP_CONSTANT = r"(?:(?:static|inline|constexpr|const|extern)[ \t]++)++[\w \t*&:<>,]++(?=(?:\[[^\]\n]*+\])*+[={])"
+_JS_MEMBER = (
+    r"(?:(?:abstract|async|public|private|protected|static|override|get|set)[ \t]++)++[\w$#]++(?=[(<])"
+    rf"|{_NO_CALL}[\w$]++(?=<[^()\n]*+>\([^\n]*+\n)"
+)
+_JS_NAMING = rf"(?<=\n)(?:declare )?(?:const|let|var) [\w$]++{_NO_IMPORT}|{_JS_MEMBER}"
+_PY_NAMING = r"(?<=\n)[^\W\d]\w*+(?=(?: ?: ?[^=\n]++)? ?= ?[^=])"
+_RUBY_NAMING = r"[A-Z]\w*+(?= (?:\|\|)?= )|(?:alias(?:_method)?|attr_\w++) :?\w++[?!]?"
+
+_NAMING: dict[str, str] = {
+    **dict.fromkeys(("astro", "javascript", "svelte", "typescript", "vue"), _JS_NAMING),
+    **dict.fromkeys(("bash", "shell"), r"(?<=\n)(?:export |readonly |declare (?:-\w++ )?)?[A-Za-z_]\w*+(?==)"),
+    **dict.fromkeys(("c", "glsl", "objectivec"), rf"{_C_ALIAS}|{_C_ONE_LINE}|{_C_GLOBAL}"),
+    **dict.fromkeys(("cpp", "cuda"), rf"{_C_ALIAS}|using \w++(?= =)|{_CPP_CONSTANT}|{_CPP_ONE_LINE}"),
+    **dict.fromkeys(("crystal", "ruby"), _RUBY_NAMING),
+    **dict.fromkeys(("csharp", "vala"), rf"(?:{_CSHARP_WORD.replace(' ', '|')})[ \t]++[\w<>\[\],.?& \t]++(?=[=;])"),
+    **dict.fromkeys(("cython", "python"), _PY_NAMING),
+    **dict.fromkeys(
+        ("groovy", "java"),
+        rf"(?:{_JAVA_WORD.replace(' ', '|')})[ \t]++[\w<>\[\],.?& \t@]++(?=[=;])"
+        r"|(?:<[^()\n;=]*?>|[A-Z]\w*+<[^()\n;=]*?>) (?:[\w<>\[\],.?]++ )?\w++(?=\()"
+        rf"|{_NO_CALL}(?!assert\b)[\w<>\[\],.?]++ \w++(?=\([^;\n]*\)(?: throws [\w., ]++)?;)",
+    ),
+    "julia": r"const \w++(?= ?=)|(?<=\n)[\w!]++(?=\([^\n]*\) = )",
+    "kotlin": rf"(?<=\n){_words(_KOTLIN_WORDS)}(?:const )?(?:val|var) [\w.]++|const val \w++|typealias \w++",
+    "lua": rf"(?<=\n)(?:local )?[\w.]++(?= = ){_NO_IMPORT}",
+    "perl": r"(?<=\n)our [$@%]\w++|use constant \w++",
+    "php": rf"{_words('public private protected final static')}const (?:\w++ )?\w++(?= ?=)|define\([\"']\w++",
+    "r": r"(?<=\n)[\w.]++(?= ?<- )",
+    "rust": rf"{_RUST_PUB}(?:const|static)(?: mut)? \w++(?=:)",
+    "scala": r"(?:(?:implicit|lazy|final|private) )++val \w++|type [A-Z]\w*+",
+    "swift": rf"(?<=\n){_words(_SWIFT_WORDS)}(?:let|var) \w++|static (?:let|var) \w++|typealias \w++",
+}
+"""Lines that name something and at which no chunk ends."""
 
 CODE_LANGS = frozenset(_SPECS)

@@ -1,0 +1,178 @@
+"""Names that code defines, line by line: functions, methods, types, modules, macros, variables at top level.
+
+Patterns find them in every language, so the names of a text never depend on the grammars that are installed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from findling.domain.resources import Chunk
+from findling.text.analysis.lines import with_plain_breaks
+from findling.text.analysis.scripts import loose_name
+from findling.text.chunking.code_grammars import CODE_LANGS, dialect_of, grammar_of
+
+__all__ = [
+    "DefinitionLine",
+    "NamedLine",
+    "defined_terms",
+    "definition_lines",
+    "name_of",
+    "named_lines",
+]
+
+
+class DefinitionLine(NamedTuple):
+    """The start of a line, the span of its signature, and whether text is cut there: a constant has no chunk."""
+
+    start: int
+    signature_start: int
+    signature_end: int
+    cuts: bool
+
+
+class NamedLine(NamedTuple):
+    """The place of a definition and its name; `scope` names the definition around it, or is empty."""
+
+    start: int
+    name: str
+    scope: str
+    level: int
+
+
+def definition_lines(text: str, lang: str) -> list[DefinitionLine]:
+    """The definitions of a text by the look of their first lines, in order; lines end with `\\n`.
+
+    The latest text is remembered: the chunker asks first, and the names are wanted next.
+    """
+    global _latest
+    known, known_lang, found = _latest
+    if known is not text or known_lang != lang:
+        found = []
+        # The pattern runs over one more character: a match begins where its line does, its signature one too late.
+        for match in grammar_of(lang).definition.finditer("\n" + text):
+            cuts = match.lastindex == 1
+            first, last = match.span(1 if cuts else 2)
+            found.append(_line((match.start(), first - 1, last - 1, cuts)))
+        _latest = text, lang, found
+    return found
+
+
+def named_lines(text: str, lang: str) -> list[NamedLine]:
+    """The names that a text defines, in order of their places; none where its language is no code."""
+    if lang not in CODE_LANGS or lang in _NAMELESS:
+        return []
+    text = with_plain_breaks(text) if "\r" in text else text
+    lang = dialect_of(text, lang)
+    found = []
+    around: list[tuple[int, str]] = []
+    for line, first, last, cuts in definition_lines(text, lang):
+        indent = first - line
+        while around and around[-1][0] >= indent:
+            around.pop()
+        name, scope = name_of(text[first:last], lang)
+        if name:
+            found.append(NamedLine(first, name, scope or (around[-1][1] if around else ""), len(around)))
+        elif lang == "go" and cuts:
+            found += _block_names(text, last)
+        if cuts and (name or scope):
+            around.append((indent, name or scope))
+    return found
+
+
+def defined_terms(text: str, lang: str, chunks: Sequence[Chunk]) -> list[str]:
+    """For each chunk the terms of the names that it defines, as the keyword leg indexes them.
+
+    A name is a term as it is written. One with capitals or separators also gives `~` and its loose form, one in a
+    scope also `scope.name` in lower case.
+    """
+    lines = named_lines(text, lang)
+    if not lines:
+        return [""] * len(chunks)
+    starts = [line.start for line in lines]
+    bounds = [(bisect_left(starts, chunk.start), bisect_left(starts, chunk.end)) for chunk in chunks]
+    return [" ".join(dict.fromkeys(_terms(lines[first:last]))) for first, last in bounds]
+
+
+def name_of(signature: str, lang: str) -> tuple[str, str]:
+    """The name that a signature defines and the scope that it names, each empty where there is none."""
+    if lang in _NAMED_BY:
+        match = _NAMED_BY[lang].search(signature)
+        if match:
+            groups = match.groupdict("")
+            return groups["name"], groups["scope"].rpartition("::")[2]
+    word = signature.rstrip().rpartition(" ")[2]
+    if not word.isidentifier():
+        return _apart(word, signature)
+    return ("", "") if word in _NO_NAMES else (word, "")
+
+
+_line = DefinitionLine._make
+_latest: tuple[str, str, list[DefinitionLine]] = ("", "", [])
+
+_NAMELESS = frozenset({"css"})
+_NO_NAMES = frozenset(
+    "__name__ class const default define deinit describe enum exports extends function impl interface module "
+    "namespace object prototype self struct this type union var".split()
+)
+_TITLE_MARKS = ("'", '"', "`")
+_PARTS = re.compile(r"[^\W\d][\w$'-]*+[?!]?")
+_CPP_BLOCK = (
+    r"(?:^|> |^typedef )(?:class|struct|union|namespace|enum(?: class| struct)?)\b"
+    r"(?:[ \t]++(?:\w+\([^)]*+\)|\[\[[^\]]*+\]\]|[A-Z][A-Z_0-9]++(?=[ \t]\w)))*+"
+    r"[ \t]++(?P<scope>(?:\w++::)*+)(?P<name>\w*+)"
+)
+_NAMED_BY = {
+    **dict.fromkeys(("c", "cpp", "cuda", "glsl", "objectivec"), re.compile(_CPP_BLOCK)),
+    **dict.fromkeys(
+        ("crystal", "ruby"), re.compile(r"^(?:class|module) (?P<scope>(?:\w++::)*+)(?P<name>\w++)(?=$| <)")
+    ),
+    "go": re.compile(r"^(?:func (?:\((?:\w++ )?\*?(?P<scope>\w++)[^)]*+\) ?)?|(?:type|var|const) )(?P<name>\w++)"),
+    "haskell": re.compile(
+        r"^(?P<scope>)(?:(?:data|newtype|class|type)(?: family| instance)? (?:[^=\n]*=> )?|module )?(?P<name>[\w.]++)"
+    ),
+    "hcl": re.compile(r"(?P<scope>)\"(?P<name>[^\"]++)\"$"),
+    "rust": re.compile(
+        r"^(?:unsafe )?impl\b(?P<name>)(?:<[^{]*?>(?= ))? (?:[^{]* for )?(?:&?(?:mut )?)(?P<scope>(?:\w++::)*+\w++)"
+    ),
+    "sql": re.compile(
+        r"(?i)^create (?P<scope>)(?:[\w ]*? )?(?:table|view|function|procedure|index|trigger|type|schema|sequence)"
+        r"(?: if not exists)? (?:\w++\.)?\"?(?P<name>\w++)"
+        r"|^(?:alter|drop|insert|update|delete|select|with|merge|grant|revoke|truncate|comment|declare)\b"
+    ),
+    "swift": re.compile(r"^(?:\w++ )*?extension (?P<name>)(?P<scope>[\w.]++)"),
+}
+"""Languages in which the last word of some signatures is not the name; the pattern says which one is."""
+
+
+def _apart(word: str, signature: str) -> tuple[str, str]:
+    """The name and the scope in `Session::send`, `M.setup`, `Foo.prototype.bar`; none in the title of a test."""
+    if signature.endswith(_TITLE_MARKS) or signature.startswith("if "):
+        return "", ""
+    word = re.sub(r"<[^<>]*+>", "", word)
+    parts = [part for part in _PARTS.findall(word) or _PARTS.findall(signature)[-1:] if part not in _NO_NAMES]
+    if not parts:
+        return "", ""
+    return parts[-1], parts[-2] if len(parts) > 1 else ""
+
+
+def _block_names(text: str, start: int) -> Iterator[NamedLine]:
+    """The names in a block such as `const (`, one a line."""
+    if not text.startswith(" (", start):
+        return
+    end = text.find("\n)", start)
+    for match in re.finditer(r"\n\t(\w++)(?=[ \n,=]|\Z)", text[start : end if end >= 0 else start]):
+        yield NamedLine(start + match.start(1), match[1], "", 0)
+
+
+def _terms(lines: Sequence[NamedLine]) -> Iterator[str]:
+    for _, name, scope, _ in lines:
+        yield name
+        loose = loose_name(name)
+        if loose != name:
+            yield f"~{loose}"
+        if scope:
+            yield f"{scope}.{name}".lower()

@@ -115,12 +115,12 @@ def extended_table(table: bytes, words: Collection[str]) -> bytes:
     """The table with more words, which may be in it already."""
     groups: dict[str, list[str]] = {}
     for root, word in _inflected(words):
-        if word not in (known := _known(table, root)):
-            groups.setdefault(root, known).append(word)
+        groups.setdefault(root, []).append(word)
     pieces, at = [], 0
     for root in sorted(groups):
-        start, end = _row_span(table, root.encode())
-        pieces += [table[at:start], _row(root, groups[root]).encode()]
+        start, end = _row_span(table, root.encode(), at)
+        forms = {*groups[root], *table[start:end].decode().split()[1:]}
+        pieces += [table[at:start], _row(root, forms).encode()]
         at = end
     return b"".join([*pieces, table[at:]])
 
@@ -162,9 +162,15 @@ def _known(table: bytes, root: str) -> list[str]:
     return table[start:end].decode().split()[1:]
 
 
-def _row_span(table: bytes, root: bytes) -> tuple[int, int]:
-    """The row of a stem; an empty one where it belongs if there is none. 17 steps find one of 40,000."""
-    low, high = 0, len(table)
+def _row_span(table: bytes, root: bytes, low: int = 0) -> tuple[int, int]:
+    """The row of a stem from `low` on; an empty one where it belongs if there is none. 17 steps find one of 40,000."""
+    high, reach = len(table), _NEAR
+    while 0 < low < high - reach:  # the row before was asked for: 5 steps find a neighbour
+        start = table.rfind(b"\n", low, low + reach) + 1 or low
+        if table[start : table.index(b":", start)] > root:
+            high = start
+        else:
+            low, reach = start, 2 * reach
     while low < high:
         start = table.rfind(b"\n", low, (low + high) // 2) + 1 or low
         end = table.index(b"\n", start) + 1
@@ -173,6 +179,10 @@ def _row_span(table: bytes, root: bytes) -> tuple[int, int]:
             return start, end
         low, high = (end, high) if head < root else (low, start)
     return low, low
+
+
+_NEAR = 1024
+"""Bytes of a table that hold some 30 rows."""
 
 
 def _algorithm(term: str) -> str | None:

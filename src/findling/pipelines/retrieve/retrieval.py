@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping
 from functools import partial
 
@@ -113,9 +114,10 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
 
 def _words(hits: Iterable[tuple[int, float]], ceiling: float) -> dict[int, Evidence]:
     """The evidence of words, by BM25 scores."""
-    made = Evidence._make  # with every field, which takes half as long as to fill in the defaults
+    made = tuple.__new__  # as the tuple that it is, which takes a third of the time that its own constructor takes
     return {
-        cid: made((KEYWORD, raw, raw, words_evidence(raw, ceiling), "", _BM25, 0, 0.0, 0.0, 0.0)) for cid, raw in hits
+        cid: made(Evidence, (KEYWORD, raw, raw, words_evidence(raw, ceiling), "", _BM25, 0, 0.0, 0.0, 0.0))
+        for cid, raw in hits
     }
 
 
@@ -135,9 +137,8 @@ def _best_worth(evidence: Mapping[str, Mapping[int, Evidence]]) -> dict[int, flo
     """The best support of each chunk by any leg."""
     worth: dict[int, float] = {}
     for own in evidence.values():
-        for cid, one in own.items():
-            if one.worth >= worth.get(cid, 0.0):
-                worth[cid] = one.worth
+        said = {cid: one.worth for cid, one in own.items()}
+        worth = said | {cid: best for cid, best in worth.items() if best > said.get(cid, -1.0)}
     return worth
 
 
@@ -150,7 +151,8 @@ def _least(question: AnalyzedQuery, worths: Iterable[float]) -> float:
 
 def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, least: float) -> tuple[int, bool]:
     """Count the chunks with so much evidence by their words, and say whether these are all of them."""
-    enough = sum(words_evidence(raw, found.ceiling) >= least for _, raw in found.hits)
+    # Hits stand best first.
+    enough = bisect_left(found.hits, True, key=lambda hit: words_evidence(hit[1], found.ceiling) < least)
     if enough < len(found.hits) or enough == found.total:
         return enough, True
     raw, most = least_words(least, found.ceiling), max(_COUNTED, enough)

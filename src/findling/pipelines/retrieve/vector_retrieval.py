@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -134,21 +134,23 @@ class Judge(NamedTuple):
 
     def hit(self, cosine: float) -> Evidence:
         """The evidence of a cosine."""
-        return next(self.hits([(0, cosine)]))[1]
+        return self.hits({0: cosine})[0]
 
-    def hits(self, cosines: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Evidence]]:
+    def hits(self, cosines: Mapping[int, float]) -> dict[int, Evidence]:
         """The evidence of the cosines of some chunks."""
         _, _, mean, deviation, known = self
-        # With every field, which takes half as long as to fill in the defaults.
-        speed, usual, made = self.space.leg.speed, self.usual, Evidence._make
-        for cid, cosine in cosines:
+        # As the tuple that it is, which takes a third of the time that its own constructor takes.
+        speed, usual, made = self.space.leg.speed, self.usual, tuple.__new__
+        found: dict[int, Evidence] = {}
+        for cid, cosine in cosines.items():
             strength = (cosine - mean) / deviation / _FULL if deviation > 0 else 0.0
             # Comparisons, not min and max: a query judges hundreds of chunks.
             strength = 0.0 if strength < 0.0 else 1.0 if strength > 1.0 else strength
             worth = meaning_evidence(cosine, usual, known)
             # A chunk no nearer than foreign texts is not found by its meaning.
             worth = worth if worth >= FOREIGN else 0.0
-            yield cid, made((_LEG, cosine, strength, worth, speed, "cosine", 0, 0.0, 0.0, 0.0))
+            found[cid] = made(Evidence, (_LEG, cosine, strength, worth, speed, "cosine", 0, 0.0, 0.0, 0.0))
+        return found
 
     @property
     def usual(self) -> tuple[float, float]:
@@ -218,7 +220,7 @@ def find_by_meaning(
         judges.append(judge)
         # A chunk that is both near and asked for by name has one cosine.
         fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
-        found.update(judge.hits(fresh.items()))
+        found |= judge.hits(fresh)
     return found, judges
 
 

@@ -27,6 +27,7 @@ SWEPT = (
     "pipelines/answer",
     "pipelines/content",
     "pipelines/evaluation",
+    "pipelines/exact",
     "pipelines/export",
     "pipelines/glossary",
     "pipelines/indexing",

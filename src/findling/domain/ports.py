@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.queries import Filters, Node
-from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
+from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
 from findling.domain.values import record
 
 if TYPE_CHECKING:
@@ -88,6 +88,12 @@ class ReadStore(Protocol):
     def resources(self) -> Iterator[Resource]:
         """All resources in the order of their ids, as they are at the time of the call."""
 
+    def rights(self, since: int = 0) -> list[Right]:
+        """The rights to each resource that was changed after `since`, in order of their numbers."""
+
+    def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
+        """The texts of those resources that exist among `numbers`, in the order of these."""
+
     def matching(self, filters: Filters) -> Iterable[int]:
         """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""
 
@@ -168,9 +174,6 @@ class TruthStore(ReadStore, Protocol):
 
     def refusals(self) -> dict[str, SkippedPath]:
         """Path → entry of the files that were opened and refused."""
-
-    def rights(self, since: int = 0) -> list[Right]:
-        """The rights to each resource that was changed after `since`, in order of their numbers."""
 
     def right_to(self, rid: str) -> Right | None:
         """The rights to one resource, without a look at its text."""

@@ -1,4 +1,4 @@
-"""Reports on an index: the outcome of a run, its state, its health. A search needs none of it."""
+"""Reports on an index: the outcome of a run, its state, its health; and complete answers. A search needs none of it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,23 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from findling.domain.results import Degradation
 from findling.domain.values import record
 
-__all__ = ["Check", "IndexProgress", "IndexReport", "Progress", "Status", "told_changes"]
+__all__ = [
+    "Check",
+    "GlobAnswer",
+    "GrepAnswer",
+    "GrepRequest",
+    "IndexProgress",
+    "IndexReport",
+    "ListedFile",
+    "MatchedFile",
+    "MatchedLine",
+    "Progress",
+    "Status",
+    "told_changes",
+]
 
 
 class IndexProgress(NamedTuple):
@@ -103,3 +117,92 @@ class Check:
     ok: bool
     detail: str
     hint: str = ""
+
+
+@record(kw_only=True)
+class GrepRequest:
+    """A question for all lines that match one of the patterns.
+
+    `case` is `sensitive`, `ignore`, or `smart`, which ignores it unless a pattern has a capital letter. `globs` limit
+    the files, in gitignore syntax and relative to the folder `base`; one with `!` in front leaves files out. `gives` is
+    `lines`, `counts` or `files`; counts are those of matches instead of lines where `only_matching` ones are asked for.
+    `most` limits the lines of one file, `limit` those of the answer, or its files; 0 is no limit. `within` and
+    `principals` are as those of a `SearchRequest`.
+    """
+
+    patterns: tuple[str, ...]
+    fixed: bool = False
+    case: str = "sensitive"
+    words: bool = False
+    invert: bool = False
+    globs: tuple[str, ...] = ()
+    base: str = ""
+    only_matching: bool = False
+    before: int = 0
+    after: int = 0
+    gives: str = "lines"
+    most: int = 0
+    limit: int = 0
+    within: str | None = None
+    principals: tuple[str, ...] | None = None
+
+
+class MatchedLine(NamedTuple):
+    """A line with its break, its number, and the byte of the text that it begins at.
+
+    `spans` are the matches in it, in characters; a line around a match is no match itself and has none.
+    """
+
+    number: int
+    text: str
+    offset: int
+    is_match: bool = True
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+class MatchedFile(NamedTuple):
+    """A file, or another resource, with the `total` of its lines that match: 1 where only files are asked for.
+
+    `is_extract` says that its lines are those of the text that was extracted from it.
+    """
+
+    path: str
+    rid: str
+    total: int
+    lines: tuple[MatchedLine, ...] = ()
+    is_extract: bool = False
+
+
+@record(kw_only=True)
+class GrepAnswer:
+    """All files that match, in the order of their paths.
+
+    `strategy` says how they were found, and `searched` in how many texts; `is_cut` that the answer is not complete.
+    """
+
+    files: tuple[MatchedFile, ...] = ()
+    strategy: str = ""
+    searched: int = 0
+    is_cut: bool = False
+    degraded: tuple[Degradation, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """The number of lines that match."""
+        return sum(file.total for file in self.files)
+
+
+class ListedFile(NamedTuple):
+    """A file that a glob matches, with the time of its last change in seconds since the epoch."""
+
+    path: str
+    updated_at: float | None = None
+
+
+@record(kw_only=True)
+class GlobAnswer:
+    """The indexed files that a glob matches; `total` counts those, too, that a limit leaves out."""
+
+    files: tuple[ListedFile, ...] = ()
+    total: int = 0
+    degraded: tuple[Degradation, ...] = ()

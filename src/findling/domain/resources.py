@@ -21,6 +21,7 @@ __all__ = [
     "Resource",
     "ResourceType",
     "StoredChunk",
+    "StoredText",
 ]
 
 
@@ -183,4 +184,18 @@ class StoredChunk(NamedTuple):
 
     chunk: Chunk
     resource: Resource
+    text: str
+
+
+class StoredText(NamedTuple):
+    """The text of a resource as a store hands it back, with what decides who may see it.
+
+    `digest` is that of the file it was read from, empty where there is none.
+    """
+
+    number: int
+    rid: str
+    path: str
+    visibility: tuple[str, ...] | None
+    digest: bytes
     text: str

@@ -8,6 +8,7 @@ from findling.domain.errors import InvalidValueError, LockedError
 from findling.domain.permissions import Relation, Right
 from findling.domain.ports import Change, TruthStore
 from findling.domain.records import Access
+from findling.domain.resources import Fingerprint
 from findling.testing.samples import (
     AWKWARD,
     EMPTY,
@@ -134,6 +135,20 @@ class RecordSuite(StoreSuite):
             with pytest.raises(InvalidValueError):
                 store.write_relations([MEMBER, wrong])
             assert (store.relations(), store.relations_version()) == ([], 0)
+
+    def test_texts_come_in_the_order_of_their_numbers_as_given(self, store: TruthStore) -> None:
+        mark = Fingerprint(3, 4, b"digest")
+        store.write([line_document("b", ["x", "ü"], visibility=("user:ann",), path="docs/b.md", fingerprint=mark)])
+        store.write([line_document("a", ["first"], visibility=())])
+        second, first = (right.number for right in store.rights())
+        texts = list(store.texts([first, 987_654, second]))
+        assert [(one.number, one.rid, one.path, one.visibility, one.digest) for one in texts] == [
+            (first, "a", "", (), b""),
+            (second, "b", "docs/b.md", ("user:ann",), b"digest"),
+        ]
+        kept = [store.document(one.rid) for one in texts]
+        assert [one.text for one in texts] == [document.text for document in kept if document is not None]
+        assert list(store.texts([])) == []
 
     def test_rights_tell_of_every_resource_in_order_of_numbers(self, store: TruthStore) -> None:
         store.write([line_document("b", ["x"], visibility=("user:ann", "!user:bob"), path="docs/b.md")])

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.backends import LimitedLegs
-from findling.domain.permissions import PATH
+from findling.domain.permissions import PATH, Right
 from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, VectorSearch
 from findling.domain.queries import Filters
 from findling.domain.records import GlossaryTerm
-from findling.domain.resources import Document, Resource, StoredChunk
+from findling.domain.resources import Document, Resource, StoredChunk, StoredText
 from findling.domain.results import Degradation
 from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.pipelines.retrieve.legs import Retrievers
@@ -68,6 +68,16 @@ class VisibleStore:
 
     def resources(self) -> Iterator[Resource]:
         return map(_without_list, filter(self._may_see, self._store.resources()))
+
+    def rights(self, since: int = 0) -> list[Right]:
+        seen = [one for one in self._store.rights(since) if self._rights.may_see(one.rid, one.path, one.visibility)]
+        return [one._replace(visibility=None) for one in seen]
+
+    def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
+        # What is out of sight is not even read; what is read is looked at again.
+        for one in self._store.texts(number for number in numbers if number in self._numbers):
+            if self._rights.may_see(one.rid, one.path, one.visibility):
+                yield one._replace(visibility=None)
 
     def matching(self, filters: Filters) -> list[int]:
         return [number for number in self._store.matching(filters) if number in self._numbers]

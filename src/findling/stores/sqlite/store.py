@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from findling.domain.errors import InvalidValueError, LockedError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
-from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
+from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
 from findling.stores.sqlite import schema
 from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly, fit_cache
 from findling.stores.sqlite.records import SqliteRecords
@@ -24,6 +24,7 @@ from findling.stores.sqlite.rows import (
     load_counts,
     load_documents,
     load_resources,
+    load_texts,
     skipped_row,
     to_resource,
     to_skipped,
@@ -158,6 +159,12 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
             with self._connections.reading() as connection:
                 found = load_documents(connection, batch)
             yield from ((number, found[number][0]) for number in batch if number in found)
+
+    def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
+        for batch in batched(numbers, _DOCUMENTS_PER_BATCH):
+            with self._connections.reading() as connection:
+                found = load_texts(connection, batch)
+            yield from (found[number] for number in batch if number in found)
 
     def rights(self, since: int = 0) -> list[Right]:
         # The sign keeps SQLite from walking all resources in order, 2 ms of 20,000, instead of the few latest ones.

@@ -14,7 +14,7 @@ from findling.domain.permissions import Relation, Right
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.records import Access, GlossaryTerm
-from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
+from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk, StoredText
 from findling.stores.filtering import passes
 from findling.stores.validation import (
     MOST_WISHES,
@@ -124,6 +124,12 @@ class MemoryStore:
     def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
         rid_of = {number: rid for rid, number in self._state.numbers.items()}
         return iter([(n, self._state.documents[rid_of[n]]) for n in sorted(set(numbers)) if n in rid_of])
+
+    def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
+        for number in numbers:
+            for _, (resource, text, _chunks, mark, *_) in self.documents([number]):
+                digest = b"" if mark is None else mark.digest
+                yield StoredText(number, resource.rid, resource.path, resource.visibility, digest, text)
 
     def rights(self, since: int = 0) -> list[Right]:
         state = self._state

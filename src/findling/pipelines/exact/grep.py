@@ -1,0 +1,122 @@
+"""All lines that match a pattern: candidates, verified in their texts, complete and in the order of their paths."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from itertools import islice
+
+from findling.domain.budgets import current_budget
+from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile
+from findling.domain.resources import StoredText
+from findling.domain.results import Degradation
+from findling.domain.values import counted
+from findling.pipelines.exact.candidates import candidate_resources
+from findling.pipelines.exact.line_matches import count_spans, inverted, matching_lines, with_context
+from findling.pipelines.exact.line_patterns import LinePattern, compile_lines
+from findling.pipelines.exact.path_globs import path_filter, path_order
+from findling.pipelines.retrieve.legs import Retrievers
+from findling.sources.files.file_text import UnreadableError, decode, read_bytes
+from findling.sources.files.file_types import file_type
+
+__all__ = ["grep"]
+
+_LINES_OF_THE_FILE = frozenset({"csv", "html", "json", "notebook", "subtitles", "svg", "xml"})
+"""Formats whose files have lines that people know. Their extracted text has others, so the file itself is read."""
+
+_LARGEST_FILE = 64 << 20
+
+
+def grep(legs: Retrievers, asked: GrepRequest, root: str = "") -> GrepAnswer:
+    """All lines that match one of the patterns, in the order of the paths; `root` is where files lie, if they do.
+
+    Raises InvalidValueError for what is no pattern and no glob.
+    """
+    pattern = compile_lines(asked.patterns, fixed=asked.fixed, ignore_case=_ignores_case(asked), words=asked.words)
+    chosen, strategy = _chosen(legs, asked, root)
+    budget, files = current_budget(), list[MatchedFile]()
+    searched, left, is_cut = 0, asked.limit, False
+    for stored in legs.store.texts(chosen):
+        if budget.is_over() or (asked.limit and not left):
+            is_cut = True
+            break
+        searched += 1
+        file = _verified(pattern, asked, stored, root, left)
+        if file is not None:
+            files.append(file)
+            if asked.limit:
+                left -= 1 if asked.gives == "files" else file.total
+    degraded: tuple[Degradation, ...] = ()
+    if is_late := budget.is_over():
+        told = f"time was over after {searched:,} of {counted(len(chosen), 'text')}: lines may be missing"
+        degraded = (Degradation(what=told, fix="ask for a longer pattern, or below a folder"),)
+    # A file that has as many lines as were left may have more of them.
+    is_cut = is_cut or is_late or (asked.limit > 0 and not left and asked.gives == "lines")
+    return GrepAnswer(files=tuple(files), strategy=strategy, searched=searched, is_cut=is_cut, degraded=degraded)
+
+
+def _ignores_case(asked: GrepRequest) -> bool:
+    if asked.case == "smart":
+        return not any(letter.isupper() for pattern in asked.patterns for letter in pattern)
+    return asked.case == "ignore"
+
+
+def _chosen(legs: Retrievers, asked: GrepRequest, root: str) -> tuple[list[int], str]:
+    """The resources to look at, in the order of their paths, and the strategy that has found them."""
+    within = asked.within or ""
+    accepts = path_filter(asked.globs, asked.base)
+    asked_for = [
+        one
+        for one in legs.store.rights()
+        if (accepts(one.path) if one.path else not asked.globs and not within)
+        and (not within or one.path == within or one.path.startswith(f"{within}/"))
+    ]
+    # What is no file comes last, by its id.
+    asked_for.sort(key=lambda one: (not one.path, path_order(one.path or one.rid)))
+    as_files = {one.number for one in asked_for if root and _has_own_lines(one.path)}
+    found, strategy = candidate_resources(legs, asked, [one.number for one in asked_for if one.number not in as_files])
+    if as_files:
+        strategy += f", {counted(len(as_files), 'file')} read as they are"
+    kept = as_files.union(found)
+    return [one.number for one in asked_for if one.number in kept], strategy
+
+
+def _verified(pattern: LinePattern, asked: GrepRequest, stored: StoredText, root: str, left: int) -> MatchedFile | None:
+    """The lines of one text that match; None when there are none. `left` is how many may still be given, if not 0."""
+    text, is_extract = _text_of(stored, root)
+    spans = matching_lines(pattern, text, current_budget().is_over)
+    if asked.invert:
+        spans = inverted(spans, text)
+    limits = [limit for limit in (asked.most, left if asked.gives == "lines" else 0) if limit]
+    limit = 1 if asked.gives == "files" else min(limits, default=None)
+    found = list(islice(spans, limit))
+    if not found:
+        return None
+    name, count = stored.path or stored.rid, len(found)
+    if asked.gives == "counts" and asked.only_matching and not asked.invert:
+        count = count_spans(pattern, text, found)
+    if asked.gives != "lines":
+        return MatchedFile(name, stored.rid, count, (), is_extract)
+    lines = with_context(pattern, text, found, asked.before, asked.after, with_spans=not asked.invert)
+    return MatchedFile(name, stored.rid, count, tuple(lines), is_extract)
+
+
+def _has_own_lines(path: str) -> bool:
+    return file_type(path.rpartition("/")[2]).lang in _LINES_OF_THE_FILE
+
+
+def _text_of(stored: StoredText, root: str) -> tuple[str, bool]:
+    """The text whose lines are searched, and whether it is an extract.
+
+    A file is read again only while it is the one that was indexed: nobody gets to see what took its place.
+    """
+    kind = file_type(stored.path.rpartition("/")[2])
+    if kind.kind != "document" and kind.lang not in _LINES_OF_THE_FILE:
+        return stored.text, False
+    if root and stored.digest and kind.lang in _LINES_OF_THE_FILE:
+        try:
+            data, _ = read_bytes(f"{root}/{stored.path}", _LARGEST_FILE)
+            if blake2b(data, digest_size=16).digest() == stored.digest:
+                return decode(data)[0], False
+        except UnreadableError:
+            pass
+    return stored.text, bool(stored.path)

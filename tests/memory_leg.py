@@ -10,7 +10,8 @@ from findling.domain.ports import Change, Definers, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Resource
 from findling.stores.filtering import passes
-from findling.text.analysis.scripts import wanted_terms
+from findling.text.analysis.analysis import terms
+from findling.text.analysis.scripts import loose_name, name_parts
 from findling.text.chunking.defined_names import defined_terms
 from findling.text.query.tree import asks_for_text
 from tests.memory_scoring import Postings, Question
@@ -99,15 +100,24 @@ class MemoryLeg:
     def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> dict[str, Definers]:
         found = {}
         for name in names:
-            exact, other = [
-                [cid for cid, terms in self._defines.items() if terms & set(wanted)] for wanted in wanted_terms(name)
-            ]
-            passing = [
-                tuple([cid for cid in cids if passes(self._postings.resources[cid], filters)][:most])
-                for cids in (exact, [cid for cid in other if cid not in exact])
-            ]
-            found[name] = Definers(*passing)
-        return {name: them for name, them in found.items() if any(them)}
+            *scopes, last = name_parts(name)
+            loose = loose_name(last)
+            own = f"{loose}={last if last != loose else ''}"
+            exact, other = list[int](), list[int]()
+            for cid, defined in self._defines.items():
+                if passes(self._postings.resources[cid], filters) and any(
+                    one.startswith(f"{loose}=") for one in defined
+                ):
+                    is_exact = self._is_within(cid, scopes[-1]) if scopes else own in defined
+                    (exact if is_exact else other).append(cid)
+            if exact or other:
+                found[name] = Definers(tuple(exact[:most]), tuple(other[:most]))
+        return found
+
+    def _is_within(self, cid: int, scope: str) -> bool:
+        path = terms(self._postings.resources[cid].path)
+        defined = any(one.startswith(f"{loose_name(scope)}=") for one in self._defines[cid])
+        return defined or set(terms(scope)) <= set(path)
 
     def _weighted(self, weights: Mapping[str, float] | None) -> Scoring:
         return self._scoring._replace(weights={**self._scoring.weights, **(weights or {})})

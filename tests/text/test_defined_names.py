@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from findling.domain.resources import Chunk
-from findling.text.analysis.scripts import wanted_terms
+from findling.text.analysis.scripts import name_parts
 from findling.text.chunking.defined_names import defined_terms, named_lines
 
 CODE = {
@@ -99,17 +99,16 @@ def test_every_chunk_has_the_terms_of_its_own_names() -> None:
     at = text.index("class")
     chunks = [_chunk(0, 9), _chunk(at, len(text))]
     assert defined_terms(text, "python", chunks) == [
-        "LIMIT ~limit",
-        "Session ~session send_all ~sendall session.send_all",
+        "limit=LIMIT",
+        "session=Session sendall=send_all",
     ]
     assert defined_terms(text, "text", chunks) == ["", ""]
 
 
-def test_wanted_terms_tell_the_exact_name_from_others() -> None:
-    assert wanted_terms("getUser") == (["getUser"], ["~getuser", "getuser"])
-    for qualified in ("Session.send", "Session::send", "session->send", "Session#send"):
-        assert wanted_terms(qualified) == (["session.send"], ["send", "~send", "send"])
-    assert wanted_terms("::") == ([], [])
+def test_name_parts_are_those_of_every_style() -> None:
+    for qualified in ("Session.send", "Session::send", "Session->send", "Session#send", "Session.send()"):
+        assert name_parts(qualified) == ["Session", "send"]
+    assert name_parts("::") == []
 
 
 def _chunk(start: int, end: int) -> Chunk:

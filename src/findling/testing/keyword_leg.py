@@ -346,9 +346,11 @@ class KeywordLegSuite(KeywordChangesSuite):
 
     def test_definers_are_the_chunks_that_define_a_name(self, library: KeywordLeg) -> None:
         own = next(document.chunks[0].cid for document in LIBRARY if document.resource.rid == "c")
-        found = library.definers(["getUserName", "get_user_name", "user_id", "Any::getUserName"], Filters(), most=9)
-        other = Definers((), (own,))
-        assert dict(found) == {"getUserName": Definers((own,)), "get_user_name": other, "Any::getUserName": other}
+        names = ["getUserName", "get_user_name", "user_id", "No::getUserName", "names.getusername"]
+        found = dict(library.definers(names, Filters(), most=9))
+        exact, other = Definers((own,)), Definers((), (own,))
+        expected = {names[0]: exact, names[1]: other, names[3]: other, names[4]: exact}
+        assert found == expected
         assert not library.definers(["getUserName"], Filters(lang=("go",)), most=9)
 
     def test_forms_are_those_that_the_leg_holds(self, library: KeywordLeg) -> None:

@@ -8,7 +8,7 @@ same chunks score the same, however many commits they came with.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from heapq import nsmallest
 from math import inf
@@ -36,7 +36,6 @@ from findling.stores.keyword.segment_files import (
     write_note,
 )
 from findling.stores.keyword.term_weights import Statistics
-from findling.text.analysis.scripts import wanted_terms
 from findling.text.query.tree import asks_for_text
 
 __all__ = ["TantivyLeg"]
@@ -193,18 +192,14 @@ class TantivyLeg:
 
     def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> dict[str, Definers]:
         """The chunks that define each of the names that any does. Raises as `search` does."""
-        searcher, querying = self._searcher(), self._querying()
-
-        def of(terms: list[str], without: Collection[int] = ()) -> tuple[int, ...]:
-            query = querying.defining(terms, filters)
-            hits = searcher.search(query, most, False, order_by_field="turn", order=tantivy.Order.Asc).hits
-            cids = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
-            return tuple([int(cid) for cid in cids if cid is not None and cid not in without])
-
-        with self._reading:
-            exact = {name: of(wanted_terms(name)[0]) for name in names}
-            found = {name: Definers(own, of(wanted_terms(name)[1], own)) for name, own in exact.items()}
-        return {name: them for name, them in found.items() if them.exact or them.other}
+        found = {}
+        for name in names:
+            exact, any_way = self._querying().defining(name, filters)
+            with self._reading:
+                own, them = self._first(exact, most), self._first(any_way, most)
+            if own or them:
+                found[name] = Definers(tuple(own), tuple([cid for cid in them if cid not in own]))
+        return found
 
     def size(self) -> int:
         """The number of its chunks, or pages. Raises CorruptError as `search` does."""
@@ -255,6 +250,14 @@ class TantivyLeg:
                 with suppress(CorruptError):
                     self._forms.finish(self._opstamp, Statistics(self._searcher(), self._reading).words)
                 self._forget_query()
+
+    def _first(self, query: tantivy.Query | None, most: int) -> list[int]:
+        """The first chunks that match, in the order of resources and chunks."""
+        if query is None:
+            return []
+        searcher = self._searcher()
+        hits = searcher.search(query, most, count=False, order_by_field="turn", order=tantivy.Order.Asc).hits
+        return [int(cid or 0) for cid in searcher.fast_field_values("cid", [address for _, address in hits])]
 
     def _find(self, built: BuiltQuery, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
         """The best `limit` chunks in one order, whatever segments equals are in, and how many match."""

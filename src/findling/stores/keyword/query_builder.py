@@ -17,6 +17,7 @@ from findling.stores.filtering import condition, dotted, prefixes, time_span
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
 from findling.stores.keyword.term_weights import KeywordWords, Statistics, counted, named_file
 from findling.text.analysis.analysis import terms
+from findling.text.analysis.scripts import loose_name, name_parts
 
 __all__ = ["BuiltQuery", "KeywordQuery", "KeywordScope", "among", "everything", "rid_token", "scope_tokens"]
 
@@ -115,6 +116,10 @@ class KeywordScope:
             return None
         return Query.const_score_query(self._term("scope", token), worth)
 
+    def begun(self, field: str, prefix: str) -> list[tuple[str, int]]:
+        """The terms of a field that begin so, each with its frequency."""
+        return self._statistics.begun(field, prefix)
+
     def _any_of(self, tokens: list[str]) -> Query:
         return Query.const_score_query(Query.term_set_query(self._schema, "scope", tokens), 0.0)
 
@@ -203,13 +208,37 @@ class KeywordQuery:
             query = Query.boolean_query([(Occur.Must, query), *limits])
         return BuiltQuery(query, ceiling, leaves.forms)
 
-    def defining(self, terms: list[str], filters: Filters) -> Query:
-        """The chunks under filters with any of these terms in the field of names that they define."""
-        query = Query.term_set_query(self._schema, "defines", terms)
+    def defining(self, name: str, filters: Filters) -> tuple[Query | None, Query | None]:
+        """Queries for the chunks under filters that define a name: as it is written, and those that define it at all.
+
+        A qualified name is as it is written where its scope stands above, beside or in the path of the definition.
+        """
+        *scopes, last = name_parts(name) or [""]
+        loose = loose_name(last)
+        terms = [term for term, _ in self._scope.begun("defines", f"{loose}=")] if loose else []
         limits = self._limits(filters, None)
-        if limits is None:
-            return Query.empty_query()
-        return Query.boolean_query([(Occur.Must, query), *limits]) if limits else query
+        if not terms or limits is None:
+            return None, None
+        own = f"{loose}={last if last != loose else ''}"
+        defined = Query.boolean_query([(Occur.Must, Query.term_set_query(self._schema, "defines", terms)), *limits])
+        if scopes:
+            return Query.boolean_query([(Occur.Must, defined), (Occur.Must, self._within(scopes[-1]))]), defined
+        exact = Query.term_query(self._schema, "defines", own, index_option="basic")
+        return Query.boolean_query([(Occur.Must, exact), *limits]) if own in terms else None, defined
+
+    def _within(self, scope: str) -> Query:
+        """The chunks that stand in a scope of this name, or define it."""
+        words = terms(scope)
+        ways = [
+            Query.boolean_query(
+                [(Occur.Must, Query.term_query(self._schema, field, word, index_option="basic")) for word in words]
+            )
+            for field in ("heading", "path")
+            if words
+        ]
+        if defined := [term for term, _ in self._scope.begun("defines", f"{loose_name(scope)}=")]:
+            ways.append(Query.term_set_query(self._schema, "defines", defined))
+        return Query.boolean_query([(Occur.Should, way) for way in ways])
 
     def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, Query]] | None:
         if filters == _NO_FILTERS:

@@ -15,9 +15,9 @@ __all__ = [
     "is_mostly_unspaced",
     "is_unspaced",
     "loose_name",
+    "name_parts",
     "unicode_places",
     "unicode_terms",
-    "wanted_terms",
     "word_spans",
     "words_of_run",
 ]
@@ -86,15 +86,9 @@ def identifier_terms(word: str) -> list[str]:
     return parts if parts[0] == whole else [whole, *parts]
 
 
-def wanted_terms(name: str) -> tuple[list[str], list[str]]:
-    """The terms of chunks that define a name exactly, and of those that define it in another case, style or scope."""
-    parts = [part for part in re.split(_SCOPE_MARKS, name) if part]
-    if not parts:
-        return [], []
-    loose = loose_name(parts[-1])
-    if len(parts) > 1:
-        return [".".join(parts[-2:]).lower()], [parts[-1], f"~{loose}", loose]
-    return [parts[-1]], [f"~{loose}", loose]
+def name_parts(text: str) -> list[str]:
+    """The parts of a name that scopes qualify, the innermost last: of `Session::send`, `session->send`, `a.b()`."""
+    return [part for part in re.split(_SCOPE_MARKS, text) if part]
 
 
 def loose_name(name: str) -> str:

@@ -86,8 +86,8 @@ def named_lines(text: str, lang: str) -> list[NamedLine]:
 def defined_terms(text: str, lang: str, chunks: Sequence[Chunk]) -> list[str]:
     """For each chunk the terms of the names that it defines, as the keyword leg indexes them.
 
-    A name is a term as it is written. One with capitals or separators also gives `~` and its loose form, one in a
-    scope also `scope.name` in lower case.
+    A term begins with the loose form of the name: `getuser=getUser`. So one beginning finds every case and style. A
+    name that is its own loose form stands once: `send=`.
     """
     lines = named_lines(text, lang)
     if not lines:
@@ -169,10 +169,6 @@ def _block_names(text: str, start: int) -> Iterator[NamedLine]:
 
 
 def _terms(lines: Sequence[NamedLine]) -> Iterator[str]:
-    for _, name, scope, _ in lines:
-        yield name
+    for _, name, _, _ in lines:
         loose = loose_name(name)
-        if loose != name:
-            yield f"~{loose}"
-        if scope:
-            yield f"{scope}.{name}".lower()
+        yield f"{loose}=" if loose == name else f"{loose}={name}"

@@ -136,10 +136,46 @@ static int read_matches(Passage *passage, PyObject *matches, PyObject *units) {
     return read_terms(passage, matches, units);
 }
 
+#define LONGEST_PLAIN 256
+
+static int is_sign(char byte) {
+    return byte != 0 && strchr("#=*-_> \t", byte) != NULL;
+}
+
+/* `plain(line)` of an ASCII line. Returns its size, more than `most` once it has more; -1 for any other line. */
+static Py_ssize_t plain_ascii(const char *text, Py_ssize_t size, char plain[LONGEST_PLAIN], Py_ssize_t most) {
+    Py_ssize_t at = 0, length = 0;
+    while (at < size && is_sign(text[at])) at++;
+    while (size > at && is_sign(text[size - 1])) size--;
+    for (int is_apart = 0; at < size && length <= most; at++) {
+        if ((uint8_t)text[at] > 127) return -1;
+        if (space_size(text, at, size)) {
+            is_apart = length > 0;
+            continue;
+        }
+        if (is_apart) plain[length++] = ' ';
+        plain[length++] = lower_of[(uint8_t)text[at]];
+        is_apart = 0;
+    }
+    return length;
+}
+
 /* Whether a line is shown elsewhere: `plain(line) in said`. A line with more letters than all of those is not. */
 static int is_said(Passage *passage, Py_ssize_t number) {
     Line *line = &passage->lines[number];
     if (line->said >= 0) return line->said;
+    if (passage->longest_said < LONGEST_PLAIN - 2) {
+        char ascii[LONGEST_PLAIN];
+        Py_ssize_t most = passage->longest_said, size = line->end_byte - line->byte;
+        Py_ssize_t length = plain_ascii(passage->utf8.data + line->byte, size, ascii, most);
+        if (length > most) return line->said = 0;
+        if (length >= 0) {
+            PyObject *plain = PyUnicode_FromStringAndSize(ascii, length);
+            int said = plain == NULL ? -1 : PySequence_Contains(passage->said, plain);
+            Py_XDECREF(plain);
+            return line->said = said;
+        }
+    }
     Py_ssize_t letters = 0;
     for (Py_ssize_t at = line->byte; at < line->end_byte && letters <= passage->longest_said; at++)
         letters += (kind_of[(uint8_t)passage->utf8.data[at]] & (LOWER | UPPER | DIGIT)) != 0;

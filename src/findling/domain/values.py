@@ -146,17 +146,22 @@ def _size(text: str) -> int | None:
         return None
 
 
+_PLAIN = frozenset({bool, float, int, str, type(None)})
+
+
 def plain(value: Any) -> Any:
     """The value in dicts, lists, texts and numbers: dataclasses and named tuples become dicts, paths texts.
 
     Raises TypeError for any other object.
     """
-    if value is None or isinstance(value, str | int | float):
+    if type(value) in _PLAIN or isinstance(value, str | int | float):
         return value
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        named = [(field.name, getattr(value, field.name)) for field in fields(value)]
+        # An answer holds its plan, whose 34 fields are numbers and texts but for a few.
+        return {name: item if type(item) in _PLAIN else plain(item) for name, item in named}
     if hasattr(value, "_asdict"):
         return plain(value._asdict())
     if isinstance(value, list | tuple | set | frozenset):

@@ -104,7 +104,7 @@ def _written(request: SearchRequest, marks: Sequence[int], score: float, before:
 
     count = (before.shown if before else request.offset) + len(marks)
     latest = [*reversed(marks), *(before.marks if before else ())][:_REMEMBERED]
-    position = struct.pack(_POSITION, score, count) + b"".join(struct.pack(_MARK, mark) for mark in latest)
+    position = struct.pack(f"{_POSITION}{len(latest)}Q", score, count, *latest)
     return urlsafe_b64encode(_digest(request, position) + position).decode().rstrip("=")
 
 

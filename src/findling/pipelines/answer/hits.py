@@ -145,7 +145,7 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
         ],
         asked.identifiers,
     )
-    telling = Telling(asked.weights, _said(stored), asked.nearness)
+    telling = Telling(asked.weights, _said(stored.resource.title, chunk.heading), asked.nearness)
     lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
     best = Line(number=number, text="")
     offset = 0
@@ -158,9 +158,10 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
     return _Shown(lines, best, offset, words)
 
 
-def _said(stored: StoredChunk) -> set[str]:
+@lru_cache(maxsize=4096)
+def _said(title: str, heading: tuple[str, ...]) -> frozenset[str]:
     """The lines that stand above a hit wherever it is shown."""
-    return {plain_line(text) for text in (stored.resource.title, *stored.chunk.heading)} - {""}
+    return frozenset(map(plain_line, (title, *heading))) - {""}
 
 
 def with_passages(hit: Hit, ranked: Ranked, asked: HighlightSpec) -> Hit:
@@ -201,7 +202,8 @@ def _shown_spans(spans: list[Match], identifiers: Mapping[str, set[str]]) -> lis
 
 def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpec, store: ReadStore) -> Receipt:
     candidate = ranked.candidate
-    words, near = candidate.of(KEYWORD) or _NOTHING, candidate.of(SEMANTIC) or _NOTHING
+    legs = {one.leg: one for one in candidate.evidence}
+    words, near = legs.get(KEYWORD, _NOTHING), legs.get(SEMANTIC, _NOTHING)
     counts: dict[str, int] = {}
     for match in matches:
         counts[match.term] = counts.get(match.term, 0) + match.count
@@ -292,32 +294,45 @@ def _missing(asked: HighlightSpec, counts: Mapping[str, int]) -> list[str]:
 
 def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> tuple[TermMatch, ...]:
     chunk, resource, _ = stored
-    found: dict[str, tuple[dict[str, int], list[tuple[int, int]]]] = {}
+    places: dict[str, list[tuple[int, int]]] = {}
     for start, end, words in spans:
         for word in words:
-            term = forms[word]
-            if term not in found:
-                found[term] = {word: 1}, [(start, end)]
-                continue
-            seen, places = found[term]
-            seen[word] = seen[word] + 1 if word in seen else 1
-            if places[-1][0] != start:
-                places.append((start, end))
+            if word in places:
+                places[word].append((start, end))
+            else:
+                places[word] = [(start, end)]
+    forms_of: dict[str, list[str]] = {}
+    for word in places:
+        forms_of.setdefault(forms[word], []).append(word)
     matches = [
-        TermMatch(term=term, field="body", forms=tuple(seen), count=sum(seen.values()), spans=tuple(places))
-        for term, (seen, places) in found.items()
+        TermMatch(
+            term=term,
+            field="body",
+            forms=tuple(own),
+            count=sum([len(places[word]) for word in own]),
+            # A word that gives two forms of a term stands in one place.
+            spans=tuple(places[own[0]] if len(own) == 1 else [span[:2] for span in spans if _gives(span, own)]),
+        )
+        for term, own in forms_of.items()
     ]
-    for name, text in (
-        ("title", resource.title),
-        ("heading", "\n".join(chunk.heading)),
-        ("path", resource.path),
-        ("tags", " ".join(resource.tags)),
-        ("name", resource.fields.get("name", "")),
-        ("description", resource.fields.get("description", "")),
-    ):
-        if text and (words := [word for word in _terms_of(text) if word in forms]):
-            matches += _field_matches(name, words, forms)
+    texts = {"title": resource.title, "heading": "\n".join(chunk.heading), "path": resource.path}
+    if resource.tags or resource.fields:
+        own = resource.fields
+        texts |= {
+            "tags": " ".join(resource.tags),
+            "name": own.get("name", ""),
+            "description": own.get("description", ""),
+        }
+    asked = forms.keys()
+    for name, text in texts.items():
+        # Most fields hold no word of the query: one look for all of them says so.
+        if text and not asked.isdisjoint(given := _terms_of(text)):
+            matches += _field_matches(name, [word for word in given if word in forms], forms)
     return tuple(matches)
+
+
+def _gives(span: WordSpan, forms: Sequence[str]) -> bool:
+    return any(word in forms for word in span[2])
 
 
 def _field_matches(name: str, words: Sequence[str], forms: Mapping[str, str]) -> Iterator[TermMatch]:

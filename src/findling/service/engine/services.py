@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from findling.service.content.chats import WorkspaceChats
     from findling.service.content.glossary import WorkspaceGlossary
     from findling.service.content.items import WorkspaceItems
+    from findling.service.index.exact_answers import WorkspaceExact
     from findling.service.index.permissions import WorkspacePermissions
     from findling.service.index.writing import WorkspaceWriter
     from findling.service.settings.settings import Settings
@@ -156,6 +157,18 @@ class WorkspaceServices:
         from findling.service.content.glossary import WorkspaceGlossary
 
         return WorkspaceGlossary(self._files, self._settings)
+
+    @property
+    def exact(self) -> WorkspaceExact:
+        """Complete answers: all lines that match a pattern, all files that a glob names."""
+        from findling.service.index.exact_answers import WorkspaceExact
+
+        def ready(refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None) -> list[Degradation]:
+            if refresh and self._settings["search.refresh"] == "auto":
+                return self.refresh(on_progress=on_progress, principals=principals)
+            return self._notes("", principals)
+
+        return WorkspaceExact(self.opened, self.scope, ready)
 
     @property
     def permissions(self) -> WorkspacePermissions:

@@ -7,6 +7,8 @@ __all__ = ["COMMANDS", "GROUPS", "MOVED", "WARM"]
 GROUPS = {
     "Search": {
         "search": "commands.find.search",
+        "grep": "commands.find.grep",
+        "glob": "commands.find.grep",
         "fetch": "commands.find.document",
         "similar": "commands.find.document",
         "suggest": "commands.find.document",
@@ -59,5 +61,5 @@ MOVED = {
 }
 """Commands of earlier versions, and what to type instead."""
 
-WARM = ("search", "fetch", "similar", "suggest", "recall", "mcp")
+WARM = ("search", "grep", "glob", "fetch", "similar", "suggest", "recall", "mcp")
 """Commands that a warm process may carry out: they ask, and ask again."""

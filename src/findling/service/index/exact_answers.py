@@ -1,0 +1,67 @@
+"""Complete answers of a workspace: all lines that match, all files that a glob names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from findling.domain.budgets import spending
+from findling.domain.values import changed
+
+if TYPE_CHECKING:
+    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, Progress
+    from findling.domain.results import Degradation
+    from findling.service.index.index import Index
+
+__all__ = ["WorkspaceExact"]
+
+Ready = Callable[[bool, "Progress | None", "tuple[str, ...] | None"], "list[Degradation]"]
+"""Refreshes the index, if that is wanted; the reasons why an answer may be incomplete."""
+
+
+class WorkspaceExact:
+    """Answers that are complete instead of ranked, over what a caller may see. `scope` is the part that was opened."""
+
+    def __init__(self, opened: Index, scope: str, ready: Ready) -> None:
+        self._opened, self._scope, self._ready = opened, scope, ready
+
+    def grep(self, asked: GrepRequest, *, refresh: bool = True, on_progress: Progress | None = None) -> GrepAnswer:
+        """All lines that match, in the order of their paths; with `refresh` of the files as they are now.
+
+        Raises InvalidValueError for what is no pattern and no glob, NotIndexedError when there is nothing to search.
+        """
+        from findling.pipelines.exact.grep import grep
+
+        notes = self._ready(refresh, on_progress, asked.principals)
+        within = self._scope if asked.within is None else asked.within.strip("/")
+        asked = changed(asked, within=within)
+        with spending():
+            answer = self._opened.read(asked.principals, notes, grep, asked, self._root)
+        return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
+
+    def glob(
+        self,
+        patterns: Sequence[str],
+        *,
+        newest: bool = False,
+        limit: int = 0,
+        within: str | None = None,
+        principals: tuple[str, ...] | None = None,
+        refresh: bool = True,
+        on_progress: Progress | None = None,
+    ) -> GlobAnswer:
+        """The indexed files that a glob matches, by their paths or the `newest` first; at most `limit`, if not 0.
+
+        Globs count from the folder `within`, which is the part that was opened for None. Raises as `grep` does.
+        """
+        from findling.pipelines.exact.path_globs import glob
+
+        notes = self._ready(refresh, on_progress, principals)
+        below = self._scope if within is None else within.strip("/")
+        answer = self._opened.read(principals, notes, glob, patterns, below=below, newest=newest, limit=limit)
+        return changed(answer, degraded=tuple(notes)) if notes else answer
+
+    @property
+    def _root(self) -> str:
+        """The folder of the files; empty where a workspace has none."""
+        return "" if self._opened.root == self._opened.files.folder else str(self._opened.root)

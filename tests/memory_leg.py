@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from findling.domain.backends import Scoring
-from findling.domain.ports import Change, Definers, KeywordHits
+from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Resource
 from findling.stores.filtering import passes
-from findling.text.analysis.analysis import terms
-from findling.text.analysis.scripts import loose_name, name_parts
+from findling.text.analysis.scripts import name_terms
 from findling.text.chunking.defined_names import defined_terms
 from findling.text.query.tree import asks_for_text
 from tests.memory_scoring import Postings, Question
@@ -97,27 +96,17 @@ class MemoryLeg:
     ) -> int:
         return sum(score >= least for _, score in self.search(node, filters, most, weights=weights).hits)
 
-    def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> dict[str, Definers]:
-        found = {}
-        for name in names:
-            *scopes, last = name_parts(name)
-            loose = loose_name(last)
-            own = f"{loose}={last if last != loose else ''}"
-            exact, other = list[int](), list[int]()
-            for cid, defined in self._defines.items():
-                if passes(self._postings.resources[cid], filters) and any(
-                    one.startswith(f"{loose}=") for one in defined
-                ):
-                    is_exact = self._is_within(cid, scopes[-1]) if scopes else own in defined
-                    (exact if is_exact else other).append(cid)
-            if exact or other:
-                found[name] = Definers(tuple(exact[:most]), tuple(other[:most]))
-        return found
-
-    def _is_within(self, cid: int, scope: str) -> bool:
-        path = terms(self._postings.resources[cid].path)
-        defined = any(one.startswith(f"{loose_name(scope)}=") for one in self._defines[cid])
-        return defined or set(terms(scope)) <= set(path)
+    def definers(
+        self, names: Iterable[str], node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None = None
+    ) -> list[tuple[int, float]]:
+        found = Question(self._postings, self._weighted(weights)).found(node)
+        wanted = [set(name_terms(name)) for name in names]
+        hits = [
+            (cid, found.get(cid, 0.0))
+            for cid, defined in self._defines.items()
+            if any(both <= defined for both in wanted) and passes(self._postings.resources[cid], filters)
+        ]
+        return sorted(hits, key=lambda hit: -hit[1])[:limit]
 
     def _weighted(self, weights: Mapping[str, float] | None) -> Scoring:
         return self._scoring._replace(weights={**self._scoring.weights, **(weights or {})})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from findling.domain.resources import Chunk
-from findling.text.analysis.scripts import name_parts
+from findling.text.analysis.scripts import name_parts, name_terms
 from findling.text.chunking.defined_names import defined_terms, named_lines
 
 CODE = {
@@ -99,8 +99,8 @@ def test_every_chunk_has_the_terms_of_its_own_names() -> None:
     at = text.index("class")
     chunks = [_chunk(0, 9), _chunk(at, len(text))]
     assert defined_terms(text, "python", chunks) == [
-        "limit=LIMIT",
-        "session=Session sendall=send_all",
+        " ".join(name_terms("Limit")),
+        " ".join([*name_terms("session"), *name_terms("sendAll")]),
     ]
     assert defined_terms(text, "text", chunks) == ["", ""]
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
-    "Definers",
     "KeywordHits",
     "KeywordLeg",
     "LegIndex",
@@ -256,16 +255,6 @@ class KeywordHits(NamedTuple):
     forms: Mapping[str, tuple[str, ...]]
 
 
-class Definers(NamedTuple):
-    """The chunks that define a name: exactly as it is written, and otherwise, in another case or style.
-
-    `Session.send` is exact where `send` is defined inside `Session`. Both are in the order of resources and chunks.
-    """
-
-    exact: tuple[int, ...] = ()
-    other: tuple[int, ...] = ()
-
-
 class LegIndex(Protocol):
     """The files of a leg. Derived from the truth store, and rebuilt from it at any time."""
 
@@ -327,10 +316,12 @@ class KeywordLeg(LegIndex, Protocol):
     ) -> int:
         """Number of chunks that a search would score with at least so much; `most` where there are more."""
 
-    def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> Mapping[str, Definers]:
-        """Name → the first `most` chunks that define it among those that pass the filters; those names that any does.
+    def definers(
+        self, names: Iterable[str], node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None = None
+    ) -> list[tuple[int, float]]:
+        """The `limit` chunks best by a search, 0 where they do not match it, among those that define any of the names.
 
-        A name is `send`, or qualified as in `Session.send`, `Session::send` or `Session#send`.
+        Case and style of a name do not count. Some of the chunks may define other names: their texts tell.
         """
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
-from findling.domain.ports import Definers, KeywordLeg, TruthStore
+from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.queries import (
     All,
     Any,
@@ -346,12 +346,11 @@ class KeywordLegSuite(KeywordChangesSuite):
 
     def test_definers_are_the_chunks_that_define_a_name(self, library: KeywordLeg) -> None:
         own = next(document.chunks[0].cid for document in LIBRARY if document.resource.rid == "c")
-        names = ["getUserName", "get_user_name", "user_id", "No::getUserName", "names.getusername"]
-        found = dict(library.definers(names, Filters(), most=9))
-        exact, other = Definers((own,)), Definers((), (own,))
-        expected = {names[0]: exact, names[1]: other, names[3]: other, names[4]: exact}
-        assert found == expected
-        assert not library.definers(["getUserName"], Filters(lang=("go",)), most=9)
+        score = dict(library.search(Word("user"), Filters(), 9).hits)[own]
+        assert _alike(dict(library.definers(["get_user_name"], Word("user"), Filters(), 9)), {own: score})
+        assert library.definers(["getUserName", "none"], Word("unheard"), Filters(), 9) == [(own, 0.0)]
+        assert not library.definers(["user_id"], Word("user"), Filters(), 9)
+        assert not library.definers(["getUserName"], Word("user"), Filters(lang=("go",)), 9)
 
     def test_forms_are_those_that_the_leg_holds(self, library: KeywordLeg) -> None:
         expected: list[tuple[Node, dict[str, set[str]]]] = [

@@ -20,7 +20,7 @@ import tantivy
 from findling.domain.backends import Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError
-from findling.domain.ports import Change, Definers, KeywordHits
+from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import entries, prepare, schema
 from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, among, rid_token
@@ -190,16 +190,20 @@ class TantivyLeg:
             hits = self._best(built, most).hits
         return min(most, bisect_right(hits, -least, key=_place))
 
-    def definers(self, names: Iterable[str], filters: Filters, *, most: int) -> dict[str, Definers]:
-        """The chunks that define each of the names that any does. Raises as `search` does."""
-        found = {}
-        for name in names:
-            exact, any_way = self._querying().defining(name, filters)
-            with self._reading:
-                own, them = self._first(exact, most), self._first(any_way, most)
-            if own or them:
-                found[name] = Definers(tuple(own), tuple([cid for cid in them if cid not in own]))
-        return found
+    def definers(
+        self, names: Iterable[str], node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None = None
+    ) -> list[tuple[int, float]]:
+        """The best chunks that define any of the names, with their scores. Raises as `search` does."""
+        query = self._querying().defining(names, node, filters, weights)
+        if query is None:
+            return []
+        with self._reading:
+            searcher = self._searcher()
+            hits = searcher.search(query, limit, count=False).hits
+            addresses = [address for _, address in hits]
+            turns, cids = (searcher.fast_field_values(field, addresses) for field in ("turn", "cid"))
+        best = sorted(zip(map(_place, hits), turns, cids, strict=True))
+        return [(int(cid or 0), -place) for place, _, cid in best]
 
     def size(self) -> int:
         """The number of its chunks, or pages. Raises CorruptError as `search` does."""
@@ -250,14 +254,6 @@ class TantivyLeg:
                 with suppress(CorruptError):
                     self._forms.finish(self._opstamp, Statistics(self._searcher(), self._reading).words)
                 self._forget_query()
-
-    def _first(self, query: tantivy.Query | None, most: int) -> list[int]:
-        """The first chunks that match, in the order of resources and chunks."""
-        if query is None:
-            return []
-        searcher = self._searcher()
-        hits = searcher.search(query, most, count=False, order_by_field="turn", order=tantivy.Order.Asc).hits
-        return [int(cid or 0) for cid in searcher.fast_field_values("cid", [address for _, address in hits])]
 
     def _find(self, built: BuiltQuery, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
         """The best `limit` chunks in one order, whatever segments equals are in, and how many match."""

@@ -17,7 +17,7 @@ from findling.stores.filtering import condition, dotted, prefixes, time_span
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
 from findling.stores.keyword.term_weights import KeywordWords, Statistics, counted, named_file
 from findling.text.analysis.analysis import terms
-from findling.text.analysis.scripts import loose_name, name_parts
+from findling.text.analysis.scripts import name_terms
 
 __all__ = ["BuiltQuery", "KeywordQuery", "KeywordScope", "among", "everything", "rid_token", "scope_tokens"]
 
@@ -114,11 +114,7 @@ class KeywordScope:
         token = _token("name", named_file(text))
         if not self._statistics.frequency("scope", token):
             return None
-        return Query.const_score_query(self._term("scope", token), worth)
-
-    def begun(self, field: str, prefix: str) -> list[tuple[str, int]]:
-        """The terms of a field that begin so, each with its frequency."""
-        return self._statistics.begun(field, prefix)
+        return Query.const_score_query(self.term("scope", token), worth)
 
     def _any_of(self, tokens: list[str]) -> Query:
         return Query.const_score_query(Query.term_set_query(self._schema, "scope", tokens), 0.0)
@@ -130,7 +126,7 @@ class KeywordScope:
     def _written_by(self, values: Iterable[str]) -> Query:
         """Any author among whose names all of one value are."""
         asked = [names for value in values if (names := terms(value))]
-        each = [Query.boolean_query([(Occur.Must, self._term("author", name)) for name in names]) for names in asked]
+        each = [Query.boolean_query([(Occur.Must, self.term("author", name)) for name in names]) for names in asked]
         return Query.const_score_query(Query.boolean_query([(Occur.Should, query) for query in each]), 0.0)
 
     def _tokens_of_paths(self, node: Field) -> list[str]:
@@ -150,7 +146,8 @@ class KeywordScope:
                 above = f"{path}/" if path else above
         return found
 
-    def _term(self, field: str, token: str) -> Query:
+    def term(self, field: str, token: str) -> Query:
+        """The chunks with one term in a field."""
         return Query.term_query(self._schema, field, token, index_option="basic")
 
 
@@ -208,37 +205,18 @@ class KeywordQuery:
             query = Query.boolean_query([(Occur.Must, query), *limits])
         return BuiltQuery(query, ceiling, leaves.forms)
 
-    def defining(self, name: str, filters: Filters) -> tuple[Query | None, Query | None]:
-        """Queries for the chunks under filters that define a name: as it is written, and those that define it at all.
-
-        A qualified name is as it is written where its scope stands above, beside or in the path of the definition.
-        """
-        *scopes, last = name_parts(name) or [""]
-        loose = loose_name(last)
-        terms = [term for term, _ in self._scope.begun("defines", f"{loose}=")] if loose else []
-        limits = self._limits(filters, None)
-        if not terms or limits is None:
-            return None, None
-        own = f"{loose}={last if last != loose else ''}"
-        defined = Query.boolean_query([(Occur.Must, Query.term_set_query(self._schema, "defines", terms)), *limits])
-        if scopes:
-            return Query.boolean_query([(Occur.Must, defined), (Occur.Must, self._within(scopes[-1]))]), defined
-        exact = Query.term_query(self._schema, "defines", own, index_option="basic")
-        return Query.boolean_query([(Occur.Must, exact), *limits]) if own in terms else None, defined
-
-    def _within(self, scope: str) -> Query:
-        """The chunks that stand in a scope of this name, or define it."""
-        words = terms(scope)
-        ways = [
-            Query.boolean_query(
-                [(Occur.Must, Query.term_query(self._schema, field, word, index_option="basic")) for word in words]
-            )
-            for field in ("heading", "path")
-            if words
-        ]
-        if defined := [term for term, _ in self._scope.begun("defines", f"{loose_name(scope)}=")]:
-            ways.append(Query.term_set_query(self._schema, "defines", defined))
-        return Query.boolean_query([(Occur.Should, way) for way in ways])
+    def defining(
+        self, names: Iterable[str], node: Node, filters: Filters, weights: Mapping[str, float] | None = None
+    ) -> Query | None:
+        """The query for chunks under filters that define any of the names, with the scores of a tree."""
+        each = [[(Occur.Must, self._scope.term("defines", term)) for term in name_terms(name)] for name in names]
+        limits = self._limits(filters, weights)
+        if not each or limits is None:
+            return None
+        defined = Query.boolean_query([(Occur.Should, Query.boolean_query(both)) for both in each])
+        ranked = self._part(node, self._leaves(weights)).query
+        clauses = [(Occur.Must, Query.const_score_query(defined, 0.0)), *limits]
+        return Query.boolean_query(clauses if ranked is None else [*clauses, (Occur.Should, ranked)])
 
     def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, Query]] | None:
         if filters == _NO_FILTERS:

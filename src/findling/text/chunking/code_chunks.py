@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from findling.domain.resources import Piece
@@ -66,15 +66,20 @@ def _definition_lines(text: str, lang: str) -> list[Definition]:
     """Definitions by the look of their first line; deeper indentation means a deeper level, the ends are unknown."""
     found = []
     around: list[int] = []
-    for line, first, last, cuts in definition_lines(text, lang):
-        if not cuts:
+    for match in definition_lines(text, lang):
+        if match.lastindex != 1:
             continue
-        indent = first - line
+        line, first, last = match.start(), *match.span(1)
+        indent = first - line - 1
         while around and around[-1] >= indent:
             around.pop()
-        found.append(Definition(line, first, last, -1, len(around)))
+        found.append(_definition((line, first - 1, last - 1, -1, len(around))))
         around.append(indent)
     return found
+
+
+_definition = partial(tuple.__new__, Definition)
+"""A definition of all its values; the call of the class would be one of Python code."""
 
 
 def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:

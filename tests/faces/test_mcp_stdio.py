@@ -18,7 +18,6 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 import findling
-from findling.faces.cli.commands.admin.mcp import CLIENTS
 from findling.service.client.daemon_state import running
 from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import asked, make_project, text_of
@@ -255,7 +254,7 @@ def test_it_does_not_start_for_what_is_not_there(findling: Callable[..., tuple[i
 
 
 def test_settings_for_clients(findling: Callable[..., tuple[int, str, str]], project: Path) -> None:
-    for client in CLIENTS:
+    for client in ("claude", "cursor", "vscode", "codex"):
         code, out, err = findling("mcp", "docs", "--as", "user:ann", "--print-config", client)
         assert code == 0
         assert err

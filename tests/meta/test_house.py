@@ -35,6 +35,7 @@ SWEPT = (
     "pipelines/retrieve",
     "ranking",
     "service/client",
+    "service/agents",
     "service/content",
     "service/engine",
     "service/export",

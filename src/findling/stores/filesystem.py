@@ -89,7 +89,7 @@ def discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
+def write_whole(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o600) -> None:
     """Replace a file in one step; a killed process leaves the old one. Two must not write one file at once.
 
     Raises ReadOnlyError, DiskFullError or PathNotFoundError when it cannot be written.
@@ -104,6 +104,8 @@ def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
+        if mode != 0o600:
+            draft.chmod(mode)
         draft.replace(path)
         if durable:
             sync_folder(path.parent)

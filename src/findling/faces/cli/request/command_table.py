@@ -37,6 +37,7 @@ GROUPS = {
     "Serve": {
         "serve": "commands.admin.serve",
         "mcp": "commands.admin.mcp",
+        "agents": "commands.admin.agents",
         "watch": "commands.index.watch",
         "token": "commands.admin.tokens",
     },

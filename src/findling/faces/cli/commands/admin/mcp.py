@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -19,6 +18,7 @@ from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.domain.permissions import OWNER, Caller, check_principal
 from findling.faces.cli.output.terminal import note, tell_index_runs, write
 from findling.faces.cli.request.options import as_option, note_settings, opened, resolve, stand_in, workspace_option
+from findling.service.agents.agent_table import AGENTS, places
 
 if TYPE_CHECKING:
     from socket import socket
@@ -26,29 +26,10 @@ if TYPE_CHECKING:
     from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
-__all__ = ["CLIENTS", "claude_command", "client_snippet", "mcp", "own_command", "skill_text"]
+__all__ = ["claude_command", "mcp", "own_command", "skill_text"]
 
 
 _CONNECT_S = 1.0  # patience with a daemon that takes no connection
-
-CLIENTS = {
-    "claude": ".mcp.json of the project",
-    "cursor": ".cursor/mcp.json of the project, or ~/.cursor/mcp.json",
-    "vscode": ".vscode/mcp.json of the project",
-    "codex": "~/.codex/config.toml, or .codex/config.toml of a project that Codex trusts",
-}
-"""Every client that a snippet is made for, and where that goes."""
-
-
-def client_snippet(client: str, command: Sequence[str]) -> str:
-    """The settings under which a client starts a command, as text that can be pasted."""
-    program, arguments = command[0], list(command[1:])
-    if client == "codex":
-        return f"[mcp_servers.findling]\ncommand = {_quoted(program)}\nargs = {_quoted(arguments)}\n"
-    entry = {"command": program, "args": arguments}
-    if client == "vscode":
-        return _document({"servers": {"findling": {"type": "stdio", **entry}}})
-    return _document({"mcpServers": {"findling": entry}})
 
 
 def claude_command(command: Sequence[str]) -> str:
@@ -65,27 +46,18 @@ def own_command(started_as: str) -> list[str]:
     return [sys.executable, "-P", "-m", "findling"]
 
 
-def skill_text() -> str:
-    """The skill that teaches an agent when to use findling, and how."""
+def skill_text(name: str = "SKILL.md") -> str:
+    """The skill that teaches an agent when to use findling, and how; or the short guide for its instructions."""
     from importlib.resources import files
 
-    return (files("findling.faces.mcp") / "skill" / "SKILL.md").read_text(encoding="utf-8")
-
-
-def _document(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-
-
-def _quoted(value: object) -> str:
-    # A basic string of TOML has the escapes of JSON.
-    return json.dumps(value, ensure_ascii=False)
+    return (files("findling.faces.mcp") / "skill" / name).read_text(encoding="utf-8")
 
 
 @click.command()
 @click.argument("path", required=False, type=click.Path())
 @workspace_option
 @as_option
-@click.option("--print-config", type=click.Choice(list(CLIENTS)), help="Print what a client's settings need instead.")
+@click.option("--print-config", type=click.Choice(list(AGENTS)), help="Print what an agent's settings need instead.")
 @click.option("--print-skill", is_flag=True, help="Print what teaches an agent when to use it instead.")
 def mcp(
     path: str | None, workspace: str | None, as_: tuple[str, ...], print_config: str | None, print_skill: bool
@@ -102,10 +74,12 @@ def mcp(
     place = _place(path, workspace, as_)
     if print_config:
         command = [*own_command(sys.argv[0]), *_arguments(path, workspace, as_)]
-        note(f"for {CLIENTS[print_config]}")
+        from findling.service.agents.installing import snippet
+
+        note(f"for {places(print_config)}; findling agents install {print_config} writes it there")
         if print_config == "claude":
             note(f"or run: {claude_command(command)}")
-        write(client_snippet(print_config, command))
+        write(snippet(print_config, command))
         return 0
     _serve(place)
     return 0

@@ -1,0 +1,1 @@
+"""Settings of coding agents: entries for the MCP server, instructions, and what answers save."""

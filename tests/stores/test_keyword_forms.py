@@ -96,7 +96,7 @@ def test_a_small_write_does_not_read_the_vocabulary(tmp_path: Path, monkeypatch:
 
     def noted(self: Statistics) -> set[str]:
         reads.append(self)
-        return words(self)
+        return set(words(self))
 
     monkeypatch.setattr(Statistics, "words", noted)
     written(leg, store, given[10:12])

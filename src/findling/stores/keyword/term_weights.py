@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -241,10 +241,13 @@ class Statistics:
         with self._reading:
             return frozenset(field for field in FIELDS if self._searcher.terms_with_prefix(field, "", limit=1))
 
-    def words(self) -> set[str]:
-        """The terms of all text fields."""
+    def words(self) -> Collection[str]:
+        """The terms of all text fields, nearly in order: those of the main field come first."""
+        found: dict[str, int] = {}
         with self._reading:
-            return {word for field in FIELDS for word, _ in self._searcher.terms_with_prefix(field, "")}
+            for field in FIELDS:
+                found.update(self._searcher.terms_with_prefix(field, ""))
+        return found
 
 
 class KeywordWords:

@@ -215,13 +215,6 @@ static Py_ssize_t run_end(const char *text, Py_ssize_t from, Py_ssize_t size, in
 
 static int append_run(Output *out, const char *run, Py_ssize_t size, int kinds) {
     Terms terms;
-    if (kinds == LOWER) {
-        if (size > LONGEST_WORD) return 0;
-        memcpy(out->data + out->size, run, (size_t)size);
-        out->size += (size_t)size;
-        out->data[out->size++] = ' ';
-        return 0;
-    }
     for (Py_ssize_t at = 0; at < size;) {
         Py_ssize_t end = kinds & SIGN ? word_end(run, at, size) : size;
         if (end == 0) {
@@ -264,22 +257,34 @@ static PyObject *native_index_form(PyObject *module, PyObject *arguments) {
     (void)module;
     if (!PyArg_ParseTuple(arguments, "UO", &text, &rest) || utf8_of(text, &utf8) < 0) return NULL;
     Output out = {NULL, 0, 0};
-    int failed = make_room(&out, (size_t)utf8.size + (size_t)utf8.size / 2);
+    /* There is always room for the rest of the text and a space. */
+    int failed = make_room(&out, (size_t)utf8.size + (size_t)utf8.size / 2 + 1);
     for (Py_ssize_t at = 0; at < utf8.size && !failed;) {
         if (!(kind_of[(uint8_t)utf8.data[at]] & WORD)) {
             at++;
             continue;
         }
+        /* Most runs are words in small letters: they are copied while their end is looked for. */
+        char *copy = out.data + out.size;
+        Py_ssize_t end = at;
+        while (end < utf8.size && kind_of[(uint8_t)utf8.data[end]] == LOWER) *copy++ = utf8.data[end++];
+        if (end > at && (end == utf8.size || !(kind_of[(uint8_t)utf8.data[end]] & WORD))) {
+            if (end - at <= LONGEST_WORD) {
+                *copy++ = ' ';
+                out.size = (size_t)(copy - out.data);
+            }
+            at = end;
+            continue;
+        }
         int kinds;
-        Py_ssize_t end = run_end(utf8.data, at, utf8.size, &kinds);
+        end = run_end(utf8.data, at, utf8.size, &kinds);
         if (kinds & HIGH) {
             /* A mark that follows may change the separator in front: = and U+0338 are one sign. */
             Py_ssize_t start = at > 0 && (kind_of[(uint8_t)utf8.data[at]] & HIGH) ? at - 1 : at;
             failed = append_rest(&out, utf8.data + start, end - start, rest);
-        } else {
-            failed = make_room(&out, (size_t)(end - at) + 1) < 0 || append_run(&out, utf8.data + at, end - at, kinds);
-        }
+        } else failed = append_run(&out, utf8.data + at, end - at, kinds);
         at = end;
+        failed = failed || make_room(&out, (size_t)(utf8.size - at) + 1);
     }
     if (!failed) result = PyUnicode_DecodeUTF8(out.data, out.size ? (Py_ssize_t)out.size - 1 : 0, "strict");
     free(out.data);

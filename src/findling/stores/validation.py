@@ -74,7 +74,7 @@ def check_document(document: Document) -> None:
     for cid, _, ordinal, start, end, _, _, heading, places in document.chunks:
         if heading and HEADING_SEPARATOR in "".join(heading):
             raise InvalidValueError(f"a heading of {resource.rid!r} holds a control character", hint="take it out")
-        if any("\n" in place.label for place in places):
+        if places and any("\n" in place.label for place in places):
             raise InvalidValueError(f"a place of {resource.rid!r} holds a line break", hint="take it out")
         if not 0 <= cid < CID_LIMIT:
             raise InvalidValueError(f"chunk id {cid} of {resource.rid!r} is not between 0 and 2**63 - 1")
@@ -83,7 +83,7 @@ def check_document(document: Document) -> None:
         if ordinal <= previous:
             raise InvalidValueError(f"the chunks of {resource.rid!r} are not in the order of their ordinals")
         previous = ordinal
-    if len({chunk.cid for chunk in document.chunks}) < len(document.chunks):
+    if len({chunk[0] for chunk in document.chunks}) < len(document.chunks):
         raise InvalidValueError(f"two chunks of {resource.rid!r} have the same id")
 
 
@@ -142,6 +142,8 @@ def _not_unicode(what: str) -> InvalidValueError:
 
 
 def _is_unicode(words: str) -> bool:
+    if words.isascii():
+        return True
     try:
         words.encode()
     except UnicodeEncodeError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, LegIndex, TruthStore
@@ -21,16 +21,8 @@ __all__ = ["InstantLeg", "Legs", "RefinedLeg", "catch_up", "to_rows"]
 _ROWS_AT_A_TIME = 2048
 
 
-class _Added(NamedTuple):
-    """A chunk to add: its document, its place there, and the number of its resource."""
-
-    document: Document
-    place: int
-    number: int
-
-    @property
-    def chunk(self) -> Chunk:
-        return self.document.chunks[self.place]
+_Added = tuple[Document, int, Chunk, int]
+"""A chunk to add: its document, its place there, the chunk itself, and the number of its resource."""
 
 
 class _TableLeg:
@@ -65,7 +57,9 @@ class _TableLeg:
             if document is not None and added:
                 number = change.number
                 waiting += [
-                    _Added(document, place, number) for place, chunk in enumerate(document.chunks) if chunk.cid in added
+                    (document, place, chunk, number)
+                    for place, chunk in enumerate(document.chunks)
+                    if chunk[0] in added  # its id
                 ]
         if waiting:
             self._add_chunks(waiting)
@@ -88,12 +82,11 @@ class InstantLeg(_TableLeg):
         self._codes_of = codes_of
 
     def _add_chunks(self, added: list[_Added]) -> None:
-        cids = [document.chunks[place].cid for document, place, _ in added]
-        if all(document.vectors for document, _, _ in added):
-            codes: Sequence[bytes] = [document.vectors[place] for document, place, _ in added]
+        if all(document.vectors for document, _, _, _ in added):
+            codes: Sequence[bytes] = [document.vectors[place] for document, place, _, _ in added]
         else:
-            codes = self._codes_of([_passage(one) for one in added])
-        self.table.add_codes(cids, [number for _, _, number in added], codes)
+            codes = self._codes_of([_passage(document, chunk) for document, _, chunk, _ in added])
+        self.table.add_codes([chunk[0] for _, _, chunk, _ in added], [number for *_, number in added], codes)
 
 
 class RefinedLeg(_TableLeg):
@@ -129,11 +122,11 @@ class RefinedLeg(_TableLeg):
         return self.table.state.get("mark", 0)
 
     def _add_chunks(self, added: list[_Added]) -> None:
-        known = self._store.vectors(self._model, [one.chunk.digest for one in added])
-        read = [one for one in added if one.chunk.digest in known]
+        known = self._store.vectors(self._model, [chunk.digest for _, _, chunk, _ in added])
+        read = [(chunk, number) for _, _, chunk, number in added if chunk.digest in known]
         if read:
-            vectors = [known[one.chunk.digest] for one in read]
-            self._add([one.chunk.cid for one in read], [one.number for one in read], vectors)
+            vectors = [known[chunk.digest] for chunk, _ in read]
+            self._add([chunk.cid for chunk, _ in read], [number for _, number in read], vectors)
 
     def _add(self, cids: list[int], numbers: list[int], vectors: list[bytes]) -> None:
         try:
@@ -200,6 +193,5 @@ class Legs:
                 leg.commit(seq)
 
 
-def _passage(added: _Added) -> str:
-    document, chunk = added.document, added.chunk
+def _passage(document: Document, chunk: Chunk) -> str:
     return passage(document.resource, chunk.heading, document.text[chunk.start : chunk.end])

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath
-from findling.domain.resources import Document, Fingerprint, Resource
+from findling.domain.resources import ChunkTerms, Document, Fingerprint, Resource
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS, IndexOptions
 from findling.sources.documents.extracted import Extracted, Source
@@ -15,7 +15,7 @@ from findling.sources.documents.table import FORMATS
 from findling.sources.files.file_text import UnreadableError, changed_ns, decode, inode_of, read_bytes
 from findling.sources.files.file_types import file_type
 from findling.text.analysis.analysis import chunk_terms
-from findling.text.chunking.chunk_plan import passage
+from findling.text.chunking.chunk_plan import context_title, in_context
 from findling.text.chunking.defined_names import defined_terms
 
 __all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
@@ -69,8 +69,7 @@ def prepare(job: Job, task: Task) -> Prepared:
         fingerprint = Fingerprint(len(data), changed if settled else NEVER, digest, inode_of(status))
         if digest == task.known_digest:
             return Prepared(path, len(data), unchanged=fingerprint)
-        document = _document(job, path, type_.lang, data, status.st_mtime)
-        return Prepared(path, len(data), document._replace(fingerprint=fingerprint))
+        return Prepared(path, len(data), _document(job, path, type_.lang, data, status.st_mtime, fingerprint))
     except UnreadableError as error:
         return refuse(task, error.reason, error.detail)
     except MemoryError:
@@ -85,7 +84,7 @@ def refuse(task: Task, reason: str, detail: str) -> Prepared:
     return Prepared(task.path, task.size, skipped=SkippedPath(task.path, reason, detail, task.size, task.changed_ns))
 
 
-def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Document:
+def _document(job: Job, path: str, lang: str, data: bytes, mtime: float, fingerprint: Fingerprint) -> Document:
     """The document with the words and vectors that the legs need."""
     if lang in FORMATS:
         from findling.sources.documents.document_formats import extract
@@ -103,15 +102,16 @@ def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Docu
         updated_at=mtime if extracted.updated_at is None else extracted.updated_at,
         fields=extracted.fields,
     )
-    document = make_document(resource, extracted, plan=job.options.plan)
-    text, chunks = document.text, document.chunks
+    resource, text, chunks, *_ = make_document(resource, extracted, plan=job.options.plan)
+    terms: tuple[ChunkTerms, ...] = ()
+    vectors: tuple[bytes, ...] = ()
     if job.analyse:
-        names = defined_terms(text, resource.lang, chunks)
-        terms = [chunk_terms(text, chunk, defines) for chunk, defines in zip(chunks, names, strict=True)]
-        document = document._replace(terms=tuple(terms))
+        names = defined_terms(text, lang, chunks)
+        terms = tuple([chunk_terms(text, chunk, defines) for chunk, defines in zip(chunks, names, strict=True)])
     if job.embed and chunks:
         from findling.models.local.instant import instant_codes
 
-        passages = [passage(document.resource, chunk.heading, text[chunk.start : chunk.end]) for chunk in chunks]
-        document = document._replace(vectors=tuple(instant_codes(passages)))
-    return document
+        title = context_title(resource)
+        passages = [in_context(title, heading, text[start:end]) for _, _, _, start, end, _, _, heading, _ in chunks]
+        vectors = tuple(instant_codes(passages))
+    return Document(resource, text, chunks, fingerprint, terms, vectors)

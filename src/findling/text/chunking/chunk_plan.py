@@ -41,7 +41,9 @@ def context_title(resource: Resource) -> str:
 
 def in_context(title: str, heading: Sequence[str], text: str) -> str:
     """The text under a title and headings, of which equal ones count once."""
-    return "\n".join((*dict.fromkeys([line for line in (title, *heading) if line]), text))
+    context = dict.fromkeys((title, *heading))
+    context.pop("", None)
+    return "\n".join((*context, text))
 
 
 STRATEGIES = ("semantic", "fixed", "overlapping")

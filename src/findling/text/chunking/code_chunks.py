@@ -78,8 +78,8 @@ def _definition_lines(text: str, lang: str) -> list[Definition]:
     return found
 
 
-_definition = partial(tuple.__new__, Definition)
-"""A definition of all its values; the call of the class would be one of Python code."""
+_definition, _stretch = partial(tuple.__new__, Definition), partial(tuple.__new__, _Stretch)
+"""A definition and a stretch of all their values; the call of the class would be one of Python code."""
 
 
 def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
@@ -130,9 +130,9 @@ def _parts(code: _Code, stretch: _Stretch) -> list[_Stretch]:
         if start > reached and (
             _stands_alone(start - reached, end - start, code.size) or (parts and end - start > code.size)
         ):
-            parts.append(_Stretch(reached, start, index, index))
+            parts.append(_stretch((reached, start, index, index)))
             reached = start
-        parts.append(_Stretch(reached, end, index, following))
+        parts.append(_stretch((reached, end, index, following)))
         reached = end
     if reached < stretch.end:
         parts.append(_Stretch(reached, stretch.end, stretch.last, stretch.last))

@@ -294,26 +294,20 @@ def _missing(asked: HighlightSpec, counts: Mapping[str, int]) -> list[str]:
 
 def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> tuple[TermMatch, ...]:
     chunk, resource, _ = stored
-    places: dict[str, list[tuple[int, int]]] = {}
+    found: dict[str, tuple[dict[str, int], list[tuple[int, int]]]] = {}
     for start, end, words in spans:
         for word in words:
-            if word in places:
-                places[word].append((start, end))
-            else:
-                places[word] = [(start, end)]
-    forms_of: dict[str, list[str]] = {}
-    for word in places:
-        forms_of.setdefault(forms[word], []).append(word)
+            term = forms[word]
+            if term not in found:
+                found[term] = {word: 1}, [(start, end)]
+                continue
+            seen, places = found[term]
+            seen[word] = seen[word] + 1 if word in seen else 1
+            if places[-1][0] != start:
+                places.append((start, end))
     matches = [
-        TermMatch(
-            term=term,
-            field="body",
-            forms=tuple(own),
-            count=sum([len(places[word]) for word in own]),
-            # A word that gives two forms of a term stands in one place.
-            spans=tuple(places[own[0]] if len(own) == 1 else [span[:2] for span in spans if _gives(span, own)]),
-        )
-        for term, own in forms_of.items()
+        TermMatch(term=term, field="body", forms=tuple(seen), count=sum(seen.values()), spans=tuple(places))
+        for term, (seen, places) in found.items()
     ]
     texts = {"title": resource.title, "heading": "\n".join(chunk.heading), "path": resource.path}
     if resource.tags or resource.fields:
@@ -329,10 +323,6 @@ def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str,
         if text and not asked.isdisjoint(given := _terms_of(text)):
             matches += _field_matches(name, [word for word in given if word in forms], forms)
     return tuple(matches)
-
-
-def _gives(span: WordSpan, forms: Sequence[str]) -> bool:
-    return any(word in forms for word in span[2])
 
 
 def _field_matches(name: str, words: Sequence[str], forms: Mapping[str, str]) -> Iterator[TermMatch]:

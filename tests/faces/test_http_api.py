@@ -18,8 +18,9 @@ from starlette.routing import Route
 from findling.domain.permissions import OWNER
 from findling.domain.plans import Plan
 from findling.domain.resources import Resource
+from findling.domain.strangers import checked_pattern
 from findling.faces.http.base.json_text import with_schema
-from findling.faces.http.request.bodies import PlanBody, checked_pattern
+from findling.faces.http.request.bodies import PlanBody
 from findling.faces.http.security.guards import Guard
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
@@ -120,6 +121,31 @@ def test_documents_are_those_of_the_command_line(project: Path, findling: Call) 
                 one.pop("timings_ms", None)
                 one.pop("served_by", None)
             assert document == said, path
+
+
+def test_lines_and_files_are_complete_and_those_in_sight(client: Client, ann: Client) -> None:
+    found = client.get("/v1/grep?pattern=log[i]n\\b&pattern=session&before=1").json()
+    lines = {file["path"]: [(one["number"], one["match"]) for one in file["lines"]] for file in found["files"]}
+    assert lines["src/auth.py"] == [(1, True), (2, True)]
+    assert lines.keys() == {"docs/guide.md", "docs/index.md", "src/auth.py"}
+    assert found["total"] == sum(file["total"] for file in found["files"])
+    assert (found["is_cut"], found["degraded"]) == (False, [])
+    assert found["strategy"]
+    seen = ann.get("/v1/grep?pattern=login&pattern=session").json()
+    assert [file["path"] for file in seen["files"]] == ["docs/guide.md"]
+    assert (seen["strategy"], seen["searched"]) == ("", 0)
+    assert ann.get("/v1/glob?glob=*").json()["files"] == [client.get("/v1/glob?glob=guide*").json()["files"][0]]
+    assert client.get("/v1/glob?glob=docs&limit=1").json()["total"] == 2
+    assert client.get("/v1/grep?pattern=login&limit=1").json()["is_cut"] is True
+    assert set(client.get("/v1/search?q=login&all=true&limit=1").json()["facets"]["file"]) == set(lines)
+
+
+def test_a_limited_caller_writes_no_pattern_that_could_take_for_ever(client: Client, ann: Client) -> None:
+    assert _problem(ann.get("/v1/grep?pattern=(a%2B)%2Bb"), 422)["detail"].startswith("pattern holds what only")
+    assert client.get("/v1/grep?pattern=(a%2B)%2Bb").status_code == 200
+    assert ann.get("/v1/grep?pattern=(a%2B)%2Bb&fixed=true").json()["files"] == []
+    _problem(client.get("/v1/grep?pattern=("), 422)
+    _problem(client.get("/v1/grep"), 422)
 
 
 BAD_BODIES: list[tuple[dict[str, Any], str]] = [

@@ -134,6 +134,19 @@ def test_documents_and_names(worlds: Twins) -> None:
         worlds.same("GET", "/v1/suggest", params={"q": text})
 
 
+def test_complete_answers(worlds: Twins) -> None:
+    found = 0
+    for word in ("pool", "secret", "budget", "zebra", "e", "# More", "mer.er", "p.*l"):
+        for more in ({}, {"fixed": "true", "gives": "counts"}, {"case": "ignore", "before": "1"}, {"invert": "true"}):
+            told = worlds.same("GET", "/v1/grep", params={"pattern": [word, "merger"], **more})
+            found += '"number"' in told
+        worlds.same("GET", "/v1/search", params={"q": word, "all": "true", "limit": "1"})
+        worlds.same("POST", "/v1/search", json={"query": word, "all": True, "mode": "keyword"})
+    assert found > 3
+    for glob in ("*.md", "docs", "!src", "secret*", "["):
+        worlds.same("GET", "/v1/glob", params={"glob": [glob], "limit": "3"})
+
+
 def test_pages(worlds: Twins) -> None:
     cursor, pages = "", 0
     while True:

@@ -28,7 +28,7 @@ from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, asked, call, make_project, served, text_of, told
 
 ERAS = ["auto", "legacy"]
-READERS = ["search", "fetch", "explain", "similar", "status"]
+READERS = ["search", "grep", "glob", "fetch", "explain", "similar", "status"]
 ANN = Caller("ann", ("user:ann",), frozenset({"read", "write"}))
 
 
@@ -67,6 +67,17 @@ def test_every_tool_answers(own_shop: Served, era: str) -> None:
     assert "session" in document["text"]
     assert call(server, "explain", era, query="token", id="src/auth.py")["rank"] == 1
     assert call(server, "similar", era, id="src/auth.py")["results"]
+    everything = call(server, "search", era, query="session token", limit=1, all=True)
+    assert everything["files"] == {"docs/guide.md": 1, "src/auth.py": 1}
+    lines = call(server, "grep", era, pattern="session|basket", glob="*.{py,ts}", context=1)
+    assert lines["matches"] == {
+        "src/auth.py": ["4-def login(user):", "5:    token = create_session(user)", "6-    return token"],
+        "src/shop.ts": ["1:export function basket(user: string) {", "2-  return user;"],
+    }
+    assert (lines["files"], lines["lines"], lines["truncated"]) == (2, 2, False)
+    assert call(server, "grep", era, pattern="user", gives="counts")["matches"] == {"src/auth.py": 2, "src/shop.ts": 2}
+    assert call(server, "grep", era, pattern="user", limit=1)["truncated"] is True
+    assert call(server, "glob", era, pattern="docs/*.md")["files"] == ["docs/guide.md", "docs/index.md"]
     assert call(server, "status", era)["types"] == {"file": 4, "directive": 2}
     assert call(server, "remember", era, text="The binder is blue.")["outcome"] == "new"
     assert call(server, "search", era, query="binder")["results"][0]["type"] == "memory"
@@ -77,7 +88,7 @@ def test_the_list_of_tools_is_short_and_strict(shop: Served) -> None:
     tools = asked(shop.server, lambda client: client.list_tools()).tools
     assert [tool.name for tool in tools] == [*READERS, "remember", "index"]
     dumped = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
-    assert len(compact_json(dumped)) < 8000
+    assert count_tokens(compact_json(dumped)) < 3000
     for tool in dumped:
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool["outputSchema"]["type"] == "object"

@@ -85,6 +85,12 @@ def _calls(seed: int) -> list[Call]:
             "max_chars": chance.choice([1000, 8000]),
         }
         calls.append(("search", {"query": query, "filters": filters, **options}))
+    for word in chance.sample(words, 5):
+        calls.append(("search", {"query": word, "all": True, "limit": 1}))
+        for gives in ("lines", "counts", "files"):
+            calls.append(("grep", {"pattern": word, "fixed": True, "gives": gives, "context": 1, "max_chars": 1000}))
+        calls.append(("grep", {"pattern": f"{word}.*"}))  # refused
+    calls += [("glob", {"pattern": "*.md"}), ("glob", {"pattern": ["docs", "!3*"], "newest": True, "limit": 1})]
     for name in _names(seed):
         calls += [("fetch", {"id": name}), ("similar", {"id": name}), ("explain", {"query": "pool", "id": name})]
     calls.append(("search", {"query": "pool", "filters": {"type": "secretive"}}))

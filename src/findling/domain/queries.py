@@ -35,8 +35,11 @@ __all__ = [
 ]
 
 
-FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year")
-"""The properties that can be counted; `path` is the first folder, `year` that of the latest change."""
+FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year", "file")
+"""The properties that can be counted; `path` is the first folder, `year` that of the latest change.
+
+`file` is all files, or ids of what is no file, each with the number of its passages that match.
+"""
 
 
 @record()

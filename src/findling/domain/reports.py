@@ -191,6 +191,24 @@ class GrepAnswer:
         """The number of lines that match."""
         return sum(file.total for file in self.files)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values; lines without their breaks."""
+        files = [
+            {
+                "path": file.path,
+                "total": file.total,
+                "extracted": file.is_extract,
+                "lines": [
+                    {"number": one.number, "text": one.text.rstrip("\r\n"), "match": one.is_match, "spans": one.spans}
+                    for one in file.lines
+                ],
+            }
+            for file in self.files
+        ]
+        degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
+        facts = {"strategy": self.strategy, "searched": self.searched, "is_cut": self.is_cut, "degraded": degraded}
+        return {"files": files, "total": self.total, **facts}
+
 
 class ListedFile(NamedTuple):
     """A file that a glob matches, with the time of its last change in seconds since the epoch."""
@@ -206,3 +224,8 @@ class GlobAnswer:
     files: tuple[ListedFile, ...] = ()
     total: int = 0
     degraded: tuple[Degradation, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values."""
+        degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
+        return {"files": [one._asdict() for one in self.files], "total": self.total, "degraded": degraded}

@@ -1,21 +1,23 @@
-"""The gate for a stranger's file: all that a project file or a bundle may set besides its content."""
+"""The gate for strangers: all that a project file or a bundle may set besides its content, and patterns of callers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-from findling.domain.errors import UsageError
+from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import KNOBS
 
 __all__ = [
     "BUNDLE_KEPT",
     "BUNDLE_KEPT_OF_MODEL",
     "BUNDLE_META",
+    "LONGEST_PATTERN",
     "LOWERED",
     "PROJECT_SETTINGS",
     "TRUSTS",
     "check_trust",
+    "checked_pattern",
     "cuts_too_fine",
     "is_safe_path",
     "raises_limit",
@@ -128,3 +130,36 @@ def silence_telemetry() -> None:
     import os
 
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+
+LONGEST_PATTERN = 500
+
+
+def checked_pattern(pattern: str | None, *, is_owner: bool, name: str = "exclude_pattern") -> str | None:
+    """A pattern that may be tried on every passage. Raises InvalidValueError for one that could take for ever.
+
+    Nothing can stop an expression while it is tried, and all others wait for it. So from anybody but the owner it is
+    taken only when there is one way to match it: a passage of 2,000 characters then takes a million steps at worst.
+    """
+    if pattern is None or is_owner:
+        return pattern
+    if len(pattern) > LONGEST_PATTERN or _LINEAR.fullmatch(pattern) is None:
+        raise InvalidValueError(
+            f"{name} holds what only the owner may use: repetitions, groups, alternatives or references",
+            hint=r"use characters, ., [classes], ^, $, \b, \d, \w, \s, and (?i) at the beginning",
+        )
+    return pattern
+
+
+_LINEAR = re.compile(
+    r"""
+    (?:\(\?i\))?+
+    (?: [^\\.\[(){}*+?|]                         # a character that stands for itself, or an anchor
+      | \.
+      | \\ (?: [bBdDsSwWAZtnr] | [^0-9A-Za-z] )  # neither a reference nor a code of a character
+      | \[ \^?+ \]?+ (?: \\. | [^\]\\] )*+ \]
+    )*+
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Possessive throughout, so that this check is linear itself."""

@@ -24,6 +24,7 @@ from findling.faces.http.request.fair_queue import Shares
 from findling.faces.http.routes import (
     compat_v2,
     document_routes,
+    exact_routes,
     glossary_routes,
     health_routes,
     resource_routes,
@@ -48,6 +49,7 @@ _ROUTERS = (
     search_routes.direct,
     search_routes.router,
     compat_v2.router,
+    exact_routes.router,
     document_routes.router,
     workspace_routes.router,
     resource_routes.router,

@@ -1,12 +1,17 @@
-"""Facets: how many of the resources that match have which type, extension, language, author, tag, folder or year."""
+"""Facets: how many of the resources that match have which type, extension, language, author, tag, folder or year.
+
+The facet `file` is the complete list of what matches.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
+from findling.domain.budgets import MOST_CANDIDATES
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import FACETS
 from findling.domain.resources import Resource
@@ -16,10 +21,12 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import loose_words
 from findling.ranking.evidence import words_evidence
 
-__all__ = ["MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "count_facets", "facets_of"]
+__all__ = ["FILE", "MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "count_facets", "facets_of"]
 
 MOST_MATCHES = 10_000
-"""Chunks whose resources are counted."""
+"""Chunks whose resources are counted, unless all files are asked for."""
+
+FILE = "file"
 
 MOST_VALUES = 100
 """Values of one property in an answer, the frequent ones."""
@@ -46,18 +53,23 @@ def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
     """
     question, found = ranking.question, ranking.found
     request = question.request
+    most = MOST_CANDIDATES if FILE in request.facets else MOST_MATCHES
     matching: list[int] = []
     is_cut = False
     by_meaning_alone = found.strategy == "semantic" and question.plan.meaning_finds and loose_words(question)[0]
     if not by_meaning_alone:
-        words = legs.keyword.search(question.node, question.filters, MOST_MATCHES, weights=question.plan.weights)
+        words = legs.keyword.search(question.node, question.filters, most, weights=question.plan.weights)
         matching = [cid for cid, raw in words.hits if words_evidence(raw, words.ceiling) >= found.least]
         is_cut = len(matching) == len(words.hits) < words.total
     matching += [one.cid for one in found.candidates]
     found_in = legs.store.resources_of(list(dict.fromkeys(matching)))
     resources = {resource.rid: resource for resource in found_in.values()}
-    counted = count_facets(resources.values(), request.facets, request.within or "")
-    cut = (f"facets count the first {MOST_MATCHES:,} matches",) if is_cut else ()
+    names = [name for name in request.facets if name != FILE]
+    counted = count_facets(resources.values(), names, request.within or "")
+    if FILE in request.facets:
+        files = _most_first(Counter(resource.path or resource.rid for resource in found_in.values()))
+        counted = counted._replace(counts={**counted.counts, FILE: files})
+    cut = (f"facets count the first {most:,} matches",) if is_cut else ()
     return counted._replace(notes=cut + counted.notes)
 
 
@@ -72,11 +84,14 @@ def count_facets(resources: Iterable[Resource], names: Sequence[str], below: str
             counter.update(set(_values(resource, name, below)))
     counts, notes = {}, []
     for name, counter in counters.items():
-        ordered = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))
-        counts[name] = dict(ordered[:MOST_VALUES])
-        if len(ordered) > MOST_VALUES:
-            notes.append(f"facet {name} tells the {MOST_VALUES} most frequent of {len(ordered):,} values")
+        counts[name] = dict(islice(_most_first(counter).items(), MOST_VALUES))
+        if len(counter) > MOST_VALUES:
+            notes.append(f"facet {name} tells the {MOST_VALUES} most frequent of {len(counter):,} values")
     return Facets(counts, tuple(notes))
+
+
+def _most_first(counter: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counter.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 def _values(resource: Resource, name: str, below: str) -> Iterable[str]:

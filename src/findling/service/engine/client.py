@@ -18,7 +18,7 @@ from findling.service.workspace.scope import timings_for
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
-    from findling.domain.reports import Progress
+    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, Progress
     from findling.domain.results import Explanation, Hit, SearchAnswer
     from findling.pipelines.lookup.suggest import Completion
     from findling.service.engine.background import Embedding
@@ -221,6 +221,18 @@ class LocalClient(Viewer):
     ) -> Explanation:
         """Say why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
         return self.engine.explain(self._asked(request, options), name, refresh=refresh, on_progress=on_progress)
+
+    def grep(self, asked: GrepRequest) -> GrepAnswer:
+        """All lines that match, of the index as it is. Raises as `WorkspaceExact.grep` does."""
+        from findling.domain.budgets import spending
+
+        with spending() as budget:
+            budget.end_within(self._longest_s)
+            return self.engine.exact.grep(replace(asked, principals=self.principals), refresh=False)
+
+    def glob(self, patterns: Sequence[str], **options: Any) -> GlobAnswer:
+        """All files that a glob matches, as `WorkspaceExact.glob` lists them, of the index as it is."""
+        return self.engine.exact.glob(patterns, principals=self.principals, refresh=False, **options)
 
     def finish(self) -> Embedding | None:
         """Start what is worthwhile after searches; the embedding run that has begun.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.queries import All, Field, Not, SearchRequest
 from findling.domain.results import Degradation, Explanation, Hit, SearchAnswer, Step
-from findling.pipelines.answer.facets import MOST_VALUES
+from findling.pipelines.answer.facets import FILE, MOST_VALUES
 from findling.pipelines.lookup.document_names import not_there
 from findling.pipelines.lookup.federated import RankedAcross, as_relaxed, fuse_across
 from findling.service.workspace.scope import Scoped
@@ -206,7 +206,7 @@ def _summed(facets: Sequence[Mapping[str, Mapping[str, int]]]) -> Mapping[str, M
         for counts in facets:
             counter.update(counts.get(name, {}))
         ordered = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))
-        summed[name] = dict(ordered[:MOST_VALUES])
+        summed[name] = dict(ordered if name == FILE else ordered[:MOST_VALUES])
     return summed
 
 

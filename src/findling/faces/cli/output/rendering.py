@@ -9,7 +9,8 @@ hit that stands for several, are shown dimly.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +42,9 @@ _SCORE_COLUMN = 74
 _LONGEST_LINE = 400
 """Longer lines are cut around their first match: one line of minified code would fill the screen."""
 
+
+_ID = re.compile(r"[a-z][\w-]*:")
+"""The beginning of an id of what is no file."""
 
 _LONGEST_ALSO = 100
 """Characters of another passage that are shown."""
@@ -87,9 +91,23 @@ def render_facets(answer: SearchAnswer, view: View) -> str:
     """A line for each property that was counted: its values, the frequent ones first, each with its number."""
     rows = []
     for name, counts in answer.facets.items():
+        if name == "file":
+            rows.append(_render_all(counts, view))
+            continue
         values = ", ".join(f"{value} {count:,}" for value, count in counts.items()) or "none"
         rows.append(f"{_paint(f'{name}:', _BOLD, view)} {show_controls(values) if view.terminal else values}\n")
     return "".join(rows)
+
+
+def _render_all(counts: Mapping[str, int], view: View) -> str:
+    """Every file that matches, one a line, with the number of its passages that do."""
+    title = f"{counted(len(counts), 'file')} with {counted(sum(counts.values()), 'passage')} that match:"
+    width = len(str(max(counts.values(), default=0)))
+    rows = [_paint(title, _BOLD, view)]
+    for value, count in counts.items():
+        path = value if _ID.match(value) else _from_here(value, view)
+        rows.append(f"  {count:>{width}}  {_paint(show_controls(path) if view.terminal else path, _PATH, view)}")
+    return "".join(f"{row}\n" for row in rows)
 
 
 def render_related(answer: SearchAnswer, view: View) -> str:
@@ -124,8 +142,11 @@ def shown_path(hit: Hit, view: View) -> str:
     """The path of a hit, as seen from the current folder; the resource's id when it is no file."""
     if not hit.path and hit.type != "file":
         return hit.rid
-    path = view.root / hit.path
-    return str(path) if view.here is None else os.path.relpath(path, view.here)
+    return _from_here(hit.path, view)
+
+
+def _from_here(path: str, view: View) -> str:
+    return str(view.root / path) if view.here is None else os.path.relpath(view.root / path, view.here)
 
 
 def highlight(text: str, spans: Iterable[tuple[int, int]], before: str, after: str) -> str:

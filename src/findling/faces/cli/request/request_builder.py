@@ -72,6 +72,7 @@ class SearchOptions:
     explain: bool = False
     as_: tuple[str, ...] = ()
     facet: tuple[str, ...] = ()
+    all_files: bool = False
     cursor: str = ""
     no_context: bool = False
     no_index: bool = False
@@ -175,7 +176,7 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
         context=settings["search.context"],
         explain=options.explain,
         cursor=options.cursor,
-        facets=options.facet,
+        facets=(*options.facet, "file") if options.all_files and "file" not in options.facet else options.facet,
         principals=options.as_ or None,
         changes=read_changes(options.knobs),
         quick=options.quick,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from math import isinf
 from typing import Annotated, Any, Literal, NamedTuple, cast
@@ -13,10 +12,10 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.queries import FACETS, Filters, SearchRequest
+from findling.domain.strangers import LONGEST_PATTERN, checked_pattern
 from findling.service.settings.written_filters import written_filters
 
 __all__ = [
-    "LONGEST_PATTERN",
     "ExplainParameters",
     "FilterBody",
     "NameParameters",
@@ -28,7 +27,6 @@ __all__ = [
     "SuggestParameters",
     "WorkspaceName",
     "WorkspaceParameters",
-    "checked_pattern",
     "plan_body",
     "shortcuts",
 ]
@@ -75,39 +73,6 @@ def shortcuts(knobs: Iterable[Knob]) -> type[BaseModel]:
 
 PlanBody = plan_body(KNOBS.values())
 _Shortcuts = shortcuts(KNOBS.values())
-
-
-LONGEST_PATTERN = 500
-
-
-def checked_pattern(pattern: str | None, *, is_owner: bool) -> str | None:
-    """A pattern that may be tried on every passage. Raises InvalidValueError for one that could take for ever.
-
-    Nothing can stop an expression while it is tried, and all others wait for it. So from anybody but the owner it is
-    taken only when there is one way to match it: a passage of 2,000 characters then takes a million steps at worst.
-    """
-    if pattern is None or is_owner:
-        return pattern
-    if len(pattern) > LONGEST_PATTERN or _LINEAR.fullmatch(pattern) is None:
-        raise InvalidValueError(
-            "exclude_pattern holds what only the owner may use: repetitions, groups, alternatives or references",
-            hint=r"use characters, ., [classes], ^, $, \b, \d, \w, \s, and (?i) at the beginning",
-        )
-    return pattern
-
-
-_LINEAR = re.compile(
-    r"""
-    (?:\(\?i\))?+
-    (?: [^\\.\[(){}*+?|]                         # a character that stands for itself, or an anchor
-      | \.
-      | \\ (?: [bBdDsSwWAZtnr] | [^0-9A-Za-z] )  # neither a reference nor a code of a character
-      | \[ \^?+ \]?+ (?: \\. | [^\]\\] )*+ \]
-    )*+
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-"""Possessive throughout, so that this check is linear itself."""
 
 
 _LONGEST_QUERY = 10_000
@@ -178,6 +143,7 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
     facets: list[Literal[FACETS]] = Field(  # type: ignore[valid-type]
         default=[], max_length=len(FACETS), description="Properties whose values are counted over all that matches."
     )
+    all: bool = Field(default=False, description="List every file that matches: the facet `file`.")
     exclude_pattern: str | None = Field(
         default=None,
         max_length=LONGEST_PATTERN,
@@ -202,13 +168,13 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
         if twice := sorted(given.keys() & planned.keys()):
             raise InvalidValueError(f"{twice[0]} is there twice", hint=f"leave out {twice[0]} or plan.{twice[0]}")
         values = {name: getattr(self, name) for name in _OF_REQUEST}
-        values["facets"] = tuple(dict.fromkeys(self.facets))
+        values["facets"] = tuple(dict.fromkeys([*self.facets, *(("file",) if self.all else ())]))
         values["exclude_pattern"] = checked_pattern(self.exclude_pattern, is_owner=caller.is_owner)
         request = SearchRequest(query=query, filters=filters, changes={**given, **planned}, **values)
         return PlacedRequest(request, self.workspace)
 
 
-_OF_REQUEST = _Knobs.model_fields.keys() - _Shortcuts.model_fields.keys() - {"workspace"}
+_OF_REQUEST = _Knobs.model_fields.keys() - _Shortcuts.model_fields.keys() - {"all", "workspace"}
 """Fields that a request has under the same name."""
 
 

@@ -238,7 +238,7 @@ Owning = Annotated[Asked, Depends(_owning)]
 """A request of the owner."""
 
 
-REPEATED = frozenset({"facets", "ext", "not_ext", "path", "type", "lang", "tag", "author"})
+REPEATED = frozenset({"facets", "pattern", "glob", "ext", "not_ext", "path", "type", "lang", "tag", "author"})
 """Parameters that are lists, and may be given several times."""
 
 _MOST_PARAMETERS = 200

@@ -18,6 +18,8 @@ __all__ = [
     "Arguments",
     "ExplainArguments",
     "FetchArguments",
+    "GlobArguments",
+    "GrepArguments",
     "NoArguments",
     "RememberArguments",
     "SearchArguments",
@@ -176,6 +178,7 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
     item_type: Annotated[
         Literal["any", "directive", "tool", "knowledge"], Field(description="only items of this type")
     ] = "any"
+    all: Annotated[bool, Field(description="list every file that matches, too")] = False
     cursor: Annotated[str, Field(max_length=1000, description="next_cursor of the same question")] = ""
     detail: Annotated[Literal["concise", "full"], Field(description="full: more lines, and how each scored")] = (
         "concise"
@@ -219,6 +222,31 @@ class SimilarArguments(Arguments):
 
     id: _Id
     limit: _Limit = 10
+    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+
+class GrepArguments(Arguments):
+    """Arguments of `grep`."""
+
+    pattern: Annotated[str, Field(min_length=1, max_length=1000, description="regular expression, tried on each line")]
+    fixed: Annotated[bool, Field(description="pattern is plain text")] = False
+    ignore_case: bool = False
+    words: Annotated[bool, Field(description="whole words only")] = False
+    path: Annotated[str, Field(max_length=_LONGEST_NAME, description="folder or file")] = ""
+    glob: Annotated[_Names, Field(description="*.py, src/**, !test_*")] = []
+    context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0
+    gives: Literal["lines", "counts", "files"] = "lines"
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 200
+    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+
+class GlobArguments(Arguments):
+    """Arguments of `glob`."""
+
+    pattern: Annotated[_Names, Field(min_length=1, description="*.py, src/**/test_*, docs/")]
+    path: Annotated[str, Field(max_length=_LONGEST_NAME, description="folder that patterns count from")] = ""
+    newest: Annotated[bool, Field(description="latest changes first")] = False
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 200
     max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
 
 

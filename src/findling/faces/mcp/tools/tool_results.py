@@ -75,6 +75,7 @@ class SearchResults(TypedDict):
     unknown_terms: list[str]
     did_you_mean: list[str]
     notes: list[str]
+    files: dict[str, int]
     relaxed: list[dict[str, Any]]
     related: list[dict[str, Any]]
 
@@ -158,6 +159,7 @@ def describe_search(
         "unknown_terms": _told(answer.unknown_terms),
         "did_you_mean": _told(one.query for one in answer.did_you_mean),
         "notes": _told([*answer.notes, *_scope(answer)]),
+        "files": dict(answer.facets.get("file", {})),
         # Under names and in shapes of their own, so that nobody takes them for matches.
         "relaxed": [_looser(hit) for hit in answer.relaxed[:_MOST_TOLD]],
         "related": [_neighbour(hit) for hit in answer.related],

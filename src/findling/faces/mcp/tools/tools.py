@@ -14,6 +14,7 @@ from findling.domain.results import SearchAnswer
 from findling.domain.values import closest_name, counted
 from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
 from findling.faces.mcp.tools import arguments as given
+from findling.faces.mcp.tools import exact_tools as exact
 from findling.faces.mcp.tools import tool_results as shapes
 from findling.faces.mcp.tools.budget import Budget, end_of_line, fit_answer, fit_facts, fit_text
 from findling.faces.mcp.tools.tool_results import iso_time
@@ -30,6 +31,7 @@ _MOST_TYPES = 20
 _HOW_TO = """\
 - search first; several short searches find more than one long one. mode=keyword for exact names, codes and error \
 messages; mode=semantic when your words may not be those of the text; auto otherwise.
+- grep gives every line that matches a pattern, glob every file of a name: both are complete, search ranks.
 - fetch reads a result: its id for the whole document, its passage (or id:line) for that part.
 - explain says why a document is or is not found; similar finds more of a kind.
 - Cite what you use as id:line, or id and place.
@@ -157,6 +159,7 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
         filters=asked.to_filters(),
         changes=asked.to_changes(),
         context=WHOLE_PASSAGE,
+        facets=("file",) if asked.all else (),
     )
     _check_types(desk, request.filters.type)
     answer = desk.search(request)
@@ -239,6 +242,25 @@ TOOLS: tuple[Tool, ...] = (
         _search,
         wants_latest=True,
         check=_check_search,
+    ),
+    Tool(
+        "grep",
+        "Every line that matches a regular expression, complete and unranked. Use it for a known name, call or "
+        "message, and to count or list all uses; use search when you do not know the words.",
+        given.GrepArguments,
+        exact.GrepResult,
+        exact.grep_lines,
+        wants_latest=True,
+        check=exact.check_grep,
+    ),
+    Tool(
+        "glob",
+        "Every indexed file whose path matches a gitignore glob. Use it to find files by name.",
+        given.GlobArguments,
+        exact.GlobResult,
+        exact.glob_files,
+        wants_latest=True,
+        check=lambda desk, asked: desk.check("read"),
     ),
     Tool(
         "fetch",

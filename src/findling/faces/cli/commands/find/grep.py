@@ -119,7 +119,7 @@ def glob(
         if as_json:
             from findling.faces.cli.output.json_output import write_json
 
-            write_json({"root": engine.root, "files": answer.files, "total": answer.total, "degraded": answer.degraded})
+            write_json({"root": engine.root, **answer.to_dict()})
         else:
             write("".join(f"{shown(one)}\n" for one in answer.files))
     for missing in answer.degraded:

@@ -58,6 +58,7 @@ _LONGEST_ECHO = 200
     metavar="NAME",
     help="Count matches by type, ext, lang, author, tag, system, path or year.",
 )
+@click.option("--all", "all_files", is_flag=True, help="After the hits, list every file that matches, with how often.")
 @click.option("--cursor", default="", metavar="TEXT", help="The next page: next_cursor of an answer to this question.")
 @click.option("--plan", metavar="FILE", help="Carry out the plan of an answer again; QUERY or PATH may differ.")
 @setting_option("context", "-C", metavar="N")

@@ -1,0 +1,116 @@
+"""The tools `grep` and `glob`: complete answers, in few tokens and cut where they are too long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile, Progress
+from findling.domain.strangers import checked_pattern
+from findling.domain.values import counted
+from findling.faces.mcp.tool_context import Desk
+from findling.faces.mcp.tools.arguments import GlobArguments, GrepArguments
+from findling.faces.mcp.tools.budget import Budget
+from findling.faces.mcp.tools.tool_results import cut
+
+__all__ = ["GlobResult", "GrepResult", "check_grep", "glob_files", "grep_lines"]
+
+_LONGEST_LINE = 300
+
+
+class GrepResult(TypedDict):
+    matches: dict[str, Any]
+    files: int
+    lines: int
+    truncated: bool
+    left_out: str
+    strategy: str
+    degraded: list[str]
+
+
+class GlobResult(TypedDict):
+    files: list[str]
+    total: int
+    truncated: bool
+
+
+def check_grep(desk: Desk, asked: GrepArguments) -> None:
+    """Raises DeniedError for one who may not read, InvalidValueError for a pattern that could take for ever."""
+    desk.check("read")
+    if not asked.fixed:
+        checked_pattern(asked.pattern, is_owner=desk.caller.is_owner, name="pattern")
+
+
+def grep_lines(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """All lines that match, as `path` → lines; lines around a match have a `-` behind their number."""
+    request = GrepRequest(
+        patterns=(asked.pattern,),
+        fixed=asked.fixed,
+        case="ignore" if asked.ignore_case else "sensitive",
+        words=asked.words,
+        globs=tuple(asked.glob),
+        within=asked.path.strip("/"),
+        before=asked.context,
+        after=asked.context,
+        gives=asked.gives,
+        limit=asked.limit,
+    )
+    with desk.reading() as client:
+        answer = client.grep(request)
+    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
+    return _fitted(answer, [*map(str, desk.notes), *map(str, answer.degraded)], budget)
+
+
+def glob_files(desk: Desk, asked: GlobArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """The files that a glob names, as many as fit."""
+    with desk.reading() as client:
+        answer = client.glob(asked.pattern, within=asked.path.strip("/"), newest=asked.newest, limit=asked.limit)
+    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
+    paths = [file.path for file in answer.files]
+
+    def told(count: int) -> dict[str, Any]:
+        return {"files": paths[:count], "total": answer.total, "truncated": count < answer.total}
+
+    return told(_most(len(paths), lambda count: budget.allows(told(count))))
+
+
+def _fitted(answer: GrepAnswer, degraded: list[str], budget: Budget) -> dict[str, Any]:
+    """The answer with as many lines as the budget allows, from the first file on."""
+    facts = {"files": len(answer.files), "lines": answer.total}
+    rows = [(file, row) for file in answer.files for row in _rows(file)]
+
+    def told(count: int) -> dict[str, Any]:
+        matches: dict[str, Any] = {}
+        for file, row in rows[:count]:
+            if isinstance(row, str):
+                matches.setdefault(file.path, []).append(row)
+            else:
+                matches[file.path] = row
+        is_cut = count < len(rows) or answer.is_cut
+        left_out = f"{counted(len(rows) - count, 'line')} behind these" if count < len(rows) else ""
+        left_out = left_out or ("what a limit or the time has cut" if answer.is_cut else "")
+        cut_off = {"truncated": is_cut, "left_out": left_out}
+        return {"matches": matches, **facts, **cut_off, "strategy": answer.strategy, "degraded": degraded}
+
+    return told(_most(len(rows), lambda count: budget.allows(told(count))))
+
+
+def _rows(file: MatchedFile) -> list[str | int]:
+    """The lines of a file, each with its number in front; its count where no lines were asked for."""
+    if not file.lines:
+        return [file.total]
+    marks = (":" if line.is_match else "-" for line in file.lines)
+    return [
+        f"{line.number}{mark}{cut(line.text.rstrip(), _LONGEST_LINE)}"
+        for line, mark in zip(file.lines, marks, strict=True)
+    ]
+
+
+def _most(upper: int, fits: Any) -> int:
+    """The largest number up to `upper` that fits; 0 where none does."""
+    low, high = 0, upper
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

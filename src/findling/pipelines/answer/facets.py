@@ -61,7 +61,8 @@ def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
         words = legs.keyword.search(question.node, question.filters, most, weights=question.plan.weights)
         matching = [cid for cid, raw in words.hits if words_evidence(raw, words.ceiling) >= found.least]
         is_cut = len(matching) == len(words.hits) < words.total
-    matching += [one.cid for one in found.candidates]
+    if len(found.legs) > 1 or by_meaning_alone:
+        matching += [one.cid for one in found.candidates]
     found_in = legs.store.resources_of(list(dict.fromkeys(matching)))
     resources = {resource.rid: resource for resource in found_in.values()}
     names = [name for name in request.facets if name != FILE]

@@ -12,7 +12,7 @@ from findling.domain.errors import MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
-from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
+from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.domain.values import changed
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
 from findling.pipelines.answer.hits import asked_for, best_passage, make_hit, term_weights
@@ -35,6 +35,11 @@ _LEAST_WINDOW = 100
 
 _MOST_RESPELLED = 8
 """Unknown words to correct: each takes 10 to 90 ms. A query with more of them is a pasted text."""
+
+_JUDGED = 10
+"""Best candidates that tell whether code may have been searched."""
+
+_PROSE = frozenset({"markdown", "text"})
 
 _LOOK = 256
 """Candidates to look up between two looks at the budget."""
@@ -243,7 +248,7 @@ def _fill_page(
     while True:
         if found is None or (len(found.candidates) < limit and not found.is_all):
             try:
-                found = find_candidates(legs, meaning, question, limit)
+                found = _by_resources(legs, question, find_candidates(legs, meaning, question, limit))
             except (MissingExtraError, ModelError) as error:
                 notes.append(Degradation.of(error))
                 # Instant vectors need no model.
@@ -268,6 +273,18 @@ def _fill_page(
             return Ranking(asked, ranked[:wanted], found, meaning, notes, page, more, steps=tuple(context.did))
         # A few that have sunk make room for a few others; what is missing may be far down.
         limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
+
+
+def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+    """The findings in the order of evidence about resources, if the router may and the best of them may be code."""
+    if not question.plan.route or question.reading == "browse" or legs.keyword.unit == "page":
+        return found
+    best = legs.store.resources_of([candidate.cid for candidate in found.candidates[:_JUDGED]])
+    if all(resource.lang in _PROSE for resource in best.values()):
+        return found
+    from findling.pipelines.retrieve.resource_order import order_by_resources
+
+    return order_by_resources(legs, question, found)
 
 
 def _first_window(context: StepContext, wanted: int) -> int:
@@ -317,17 +334,8 @@ def _load_chunks(
             if chunk.resource.rid in seen:
                 continue
             seen.add(chunk.resource.rid)
-        ranked.append(Ranked(chunk, candidate, candidate.score, _lowered(candidate)))
+        ranked.append(Ranked(chunk, candidate, candidate.score, candidate.steps))
     return ranked
-
-
-def _lowered(candidate: Candidate) -> tuple[Step, ...]:
-    """The step by which a candidate scores no more than those above it."""
-    worth = candidate.worth
-    if candidate.score >= worth:
-        return ()
-    factor = candidate.score / worth
-    return (Step(name="order", factor=factor, reason="words and meaning together rank a hit with less above it"),)
 
 
 def _wanted(legs: Retrievers, ranking: Ranking, snippet_lines: int) -> HighlightSpec:

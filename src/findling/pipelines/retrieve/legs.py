@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES, Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
-from findling.domain.results import Evidence
+from findling.domain.results import Evidence, Step
 from findling.domain.values import record
 from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetriever
 
@@ -48,21 +48,55 @@ class Retrievers(NamedTuple):
     meaning: Callable[[], Meaning] | None = None
 
 
+_LOWERED = "words and meaning together rank a hit with less above it"
+_SAME = 1 - 1e-9
+"""Share of a product of factors that rounding may take away."""
+
+
 class Candidate:
     """A chunk that a leg has found, with the evidence of every leg that says something of it.
 
-    Candidates stand in the order of the sums of the shares. `score` is the best worth of the evidence, or that of a
-    candidate above. `given` may be a function of the chunk's id: of a hundred candidates ten are shown, and only these
-    need evidence.
+    Candidates stand in the order of the sums of the shares, which is `strength`, unless something has moved them.
+    `score` is the best worth of the evidence, or that of a candidate above. `given` may be a function of the chunk's
+    id: of a hundred candidates ten are shown, and only these need evidence. So are the steps that have moved it.
     """
 
-    __slots__ = ("_given", "cid", "score")
+    __slots__ = ("_given", "_steps", "_worth", "cid", "score", "strength")
 
     def __init__(
-        self, cid: int, score: float, given: tuple[Evidence, ...] | Callable[[int], tuple[Evidence, ...]] = ()
+        self,
+        cid: int,
+        score: float,
+        given: tuple[Evidence, ...] | Callable[[int], tuple[Evidence, ...]] = (),
+        strength: float | None = None,
+        worth: float | None = None,
     ) -> None:
         self.cid, self.score = cid, score
-        self._given = given
+        self.strength = score if strength is None else strength
+        self._given, self._worth = given, worth
+        self._steps: Callable[[int], tuple[Step, ...]] | None = None
+
+    def moved(self, score: float, steps: Callable[[int], tuple[Step, ...]]) -> Candidate:
+        """The same candidate with another score, which its worth times the factors of these steps leads to."""
+        other = Candidate(self.cid, score, self._given, self.strength, self._worth)
+        other._steps = steps
+        return other
+
+    def lowered(self, score: float) -> Candidate:
+        """The same candidate with a lower score."""
+        return Candidate(self.cid, score, self._given, self.strength, self._worth)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from its worth to its score."""
+        steps = self._steps(self.cid) if self._steps else ()
+        worth = self.worth
+        for step in steps:
+            worth *= step.factor
+        if self.score >= worth * _SAME:
+            return steps
+        reason = "scores do not rise from hit to hit" if steps else _LOWERED
+        return (*steps, Step(name="order", factor=self.score / worth, reason=reason))
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -75,7 +109,9 @@ class Candidate:
     @property
     def worth(self) -> float:
         """The best support by any leg, 0 to 1."""
-        return max([one.worth for one in self.evidence], default=0.0)
+        if self._worth is None:
+            self._worth = max([one.worth for one in self.evidence], default=0.0)
+        return self._worth
 
     def of(self, leg: str) -> Evidence | None:
         """The evidence of one leg."""
@@ -92,6 +128,7 @@ class Found:
     """The candidates, best first, what the keyword leg said, which legs were asked, and how they were weighed.
 
     `total` counts what has at least the evidence `least`, `weaker` what else matches; exact or at least so many.
+    `feedback` and `resources` tell the effect of steps on the way.
     """
 
     candidates: list[Candidate]
@@ -105,6 +142,7 @@ class Found:
     weighing: Weighing | None = None
     feedback: str = ""
     is_exact: bool = True
+    resources: str = ""
 
 
 _STEEPNESS = 1.3

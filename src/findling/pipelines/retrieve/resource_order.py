@@ -1,0 +1,155 @@
+"""Candidates in the order of evidence about their resources, where code was searched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from findling.domain.resources import Resource
+from findling.domain.results import Evidence, Step
+from findling.domain.values import changed
+from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Found, Retrievers
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery
+from findling.pipelines.retrieve.retrieval import COMPARED
+from findling.ranking.evidence import falling, words_evidence
+from findling.ranking.path_roles import asked_roles, role_of
+from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
+from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.chunking.code_grammars import CODE_LANGS
+from findling.text.query.asked_names import asked_names, defines, looks_like_code, name_words
+
+__all__ = ["order_by_resources"]
+
+_JUDGED, _SOME = 10, 2
+"""Best candidates among which some must be code. Then half of those that are compared must be, too: documents about
+code are often the best by words and meaning."""
+
+_MOST_DEFINERS = 200
+_MOST_ADDED = 20
+"""Chunks that define a name, and those of them that are added where words have not found them among the best."""
+
+_SAYS_NOTHING = frozenset("class code file function how implementation method used using work works".split())
+"""Words of questions about code that no file is named for."""
+
+
+def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+    """The findings with the best candidates in the order of their evidence and of that about their resources.
+
+    The first hit keeps the score of its evidence, and the others score in proportion. Answers that are not about code
+    stay as they are.
+    """
+    best = found.candidates[:COMPARED]
+    resources = legs.store.resources_of([candidate.cid for candidate in best])
+    if not _is_code(legs, best, resources):
+        return found
+    asked = _question(question.text)
+    definers = _definers(legs, question, asked.names, best, resources)
+    if asked.is_name and (missing := [cid for cid in definers if cid not in resources][:_MOST_ADDED]):
+        best += _as_candidates(legs, question, found, missing)
+        resources |= legs.store.resources_of(missing)
+    clues = [
+        _clue(candidate, resources[candidate.cid], definers.get(candidate.cid, ()))
+        for candidate in best
+        if candidate.cid in resources
+    ]
+    ranking = rank_by_resources(clues, asked)
+    moved = _moved({candidate.cid: candidate for candidate in best}, ranking)
+    cids = {candidate.cid for candidate in moved}
+    lowest = moved[-1].score
+    rest = [one if one.score <= lowest else one.lowered(lowest) for one in found.candidates if one.cid not in cids]
+    return changed(found, candidates=[*moved, *rest], resources=_told(best, clues, ranking, asked))
+
+
+def _is_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> bool:
+    """Whether candidates are code, by their language; what is no file is judged by its look."""
+    first = [candidate.cid for candidate in best[:_JUDGED] if candidate.cid in resources]
+    if not any(resources[cid].path for cid in first):
+        texts = legs.store.chunks(first).values()
+        return 2 * sum([looks_like_code(stored.text) for stored in texts]) > len(first)
+    if sum([resources[cid].lang in CODE_LANGS for cid in first]) < min(_SOME, len(first)):
+        return False
+    return 2 * sum([resource.lang in CODE_LANGS for resource in resources.values()]) >= len(resources)
+
+
+def _question(text: str) -> ResourceQuestion:
+    asked, words = asked_names(text), name_words(text)
+    telling = [word for word in words if word not in SENTENCE_WORDS and word not in _SAYS_NOTHING and len(word) > 1]
+    return ResourceQuestion(telling, asked.names, asked.is_all, asked_roles(words))
+
+
+def _definers(
+    legs: Retrievers,
+    question: AnalyzedQuery,
+    names: Sequence[str],
+    best: Sequence[Candidate],
+    resources: Mapping[int, Resource],
+) -> dict[int, list[str]]:
+    """By chunk, those of the names that it defines: as they are written, else in another case or style."""
+    found: dict[int, list[str]] = {}
+    if not names:
+        return found
+    for name, them in legs.keyword.definers(names, question.filters, most=_MOST_DEFINERS).items():
+        for cid in them.exact or them.other:
+            found.setdefault(cid, []).append(name)
+    if bare := [one.cid for one in best if one.cid in resources and not resources[one.cid].lang]:
+        for cid, stored in legs.store.chunks(bare).items():
+            if own := [name for name in names if defines(stored.text, name)]:
+                found[cid] = own
+    return found
+
+
+def _as_candidates(legs: Retrievers, question: AnalyzedQuery, found: Found, cids: Sequence[int]) -> list[Candidate]:
+    """Chunks that words have not found among the best, as candidates of the least strength there."""
+    strength, ceiling = found.candidates[:COMPARED][-1].strength, found.keyword.ceiling
+    added = []
+    for cid, raw in legs.keyword.scores(question.node, cids, weights=question.plan.weights).items():
+        evidence = Evidence(KEYWORD, raw, raw, words_evidence(raw, ceiling), measure="BM25")
+        added.append(Candidate(cid, evidence.worth, (evidence,), strength))
+    return added
+
+
+def _clue(candidate: Candidate, resource: Resource, names: Sequence[str]) -> Clue:
+    name, folders, role = _told_by_path(resource.path, resource.lang not in CODE_LANGS)
+    return Clue(candidate.cid, candidate.strength, resource.rid, name, folders, role, names)
+
+
+_PACKAGES = frozenset({"__init__", "index", "init", "mod", "package-info"})
+"""Files that are named after their folder."""
+
+
+@lru_cache(maxsize=4096)
+def _told_by_path(path: str, is_prose: bool) -> tuple[Sequence[str], Sequence[str], str]:
+    """The words of a file's name and of its folders, and its role."""
+    folder, _, name = path.rpartition("/")
+    stem = name.partition(".")[0] or name
+    if stem in _PACKAGES and folder:
+        folder, _, stem = folder.rpartition("/")
+    return name_words(stem), name_words(folder), role_of(path, is_prose=is_prose) if path else ""
+
+
+def _moved(candidates: Mapping[int, Candidate], ranking: ResourceRanking) -> list[Candidate]:
+    """The candidates in the order of a ranking, each with its worth times the factors of all parts, never rising."""
+    first, most = ranking.ranking[0]
+    scale = ranking.start[first] / most
+    exact = [candidates[cid].worth * strength / ranking.start[cid] * scale for cid, strength in ranking.ranking]
+    scores = falling([min(score, 1.0) for score in exact])
+
+    def steps_of(cid: int) -> tuple[Step, ...]:
+        steps = [Step(name=part.name, factor=part.factor, reason=part.reason) for part in ranking.parts(cid)]
+        return (*steps, Step(name="scale", factor=scale, reason="the first hit keeps the score of its evidence"))
+
+    return [candidates[cid].moved(score, steps_of) for (cid, _), score in zip(ranking.ranking, scores, strict=True)]
+
+
+def _told(best: Sequence[Candidate], clues: Sequence[Clue], ranking: ResourceRanking, asked: ResourceQuestion) -> str:
+    """The effect of the evidence in words."""
+    moved = sum([one.cid != cid for one, (cid, _) in zip(best, ranking.ranking, strict=False)])
+    defining = sum([bool(clue.defines) for clue in clues])
+    held = sum([bool(clue.role) and clue.role not in asked.roles for clue in clues])
+    return ", ".join(
+        [
+            f"code: {moved} of {len(clues)} moved",
+            *([f"{defining} define {' or '.join(asked.names)}"] if defining else []),
+            *([f"{held} held back by their paths"] if held else []),
+        ]
+    )

@@ -1,0 +1,79 @@
+"""Roles of files that their paths tell: tests, examples, generated code and others that few questions are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+__all__ = ["ROLES", "PathRole", "asked_roles", "role_of"]
+
+
+class PathRole(NamedTuple):
+    """A role, the factor of its files, and the words of a question that ask for them; each word also begins others."""
+
+    name: str
+    factor: float
+    asked_by: tuple[str, ...]
+
+
+ROLES = {
+    role.name: role
+    for role in (
+        PathRole("test", 0.4, ("test", "spec", "mock", "fixture", "benchmark", "assert")),
+        PathRole("example", 0.4, ("example", "sample", "demo", "tutorial")),
+        PathRole("vendored", 0.4, ("vendor", "third")),
+        PathRole("generated", 0.4, ("generate", "protobuf")),
+        PathRole("translation", 0.4, ("locale", "translation", "i18n", "language")),
+        PathRole("compatibility", 0.5, ("compat", "legacy", "deprecate", "backport", "shim")),
+        PathRole("type stub", 0.7, ("stub", "typing", "pyi")),
+        PathRole("documentation", 0.6, ("doc", "readme", "guide", "changelog", "release", "markdown")),
+    )
+}
+"""Factors are round numbers from one look at nine repositories, not fitted: 0.3 to 0.6 do as well as 0.4."""
+
+
+def role_of(path: str, *, is_prose: bool = False) -> str:
+    """The role of a file by its path, empty for the usual one; `is_prose` says that it is a document beside code."""
+    *folders, name = path.lower().split("/")
+    if not _TEST_FOLDERS.isdisjoint(folders) or _TEST_NAME.search(path.rpartition("/")[2]):
+        return "test"
+    for role, known in _FOLDERS.items():
+        if not known.isdisjoint(folders):
+            return role
+    if name.endswith(_GENERATED):
+        return "generated"
+    stem = name.partition(".")[0]
+    if stem in _COMPATIBILITY or stem.endswith(("_compat", "-compat", "_legacy")):
+        return "compatibility"
+    if name.endswith((".d.ts", ".pyi")):
+        return "type stub"
+    if stem in ("example", "examples"):
+        return "example"
+    return "documentation" if is_prose else ""
+
+
+def asked_roles(words: Collection[str]) -> frozenset[str]:
+    """The roles that a question, given its words in lower case, asks for."""
+    return frozenset(role.name for role in ROLES.values() if any(word.startswith(role.asked_by) for word in words))
+
+
+_TEST_FOLDERS = frozenset(
+    "test tests testing __tests__ spec specs testdata test_data fixtures mock mocks __mocks__ benchmark benchmarks"
+    " bench benches testutil testutils".split()
+)
+_TEST_NAME = re.compile(r"^(?:test_.*|conftest|.*(?:_test|_spec|[.-]test|[.-]spec|[a-z0-9]Tests?))\.[^.]+$")
+_COMPATIBILITY = frozenset("compat _compat compatibility legacy deprecated backports".split())
+_FOLDERS = {
+    "example": frozenset("example examples sample samples demo demos docs_src tutorial tutorials".split()),
+    "vendored": frozenset(
+        "vendor vendored _vendor third_party third-party thirdparty node_modules site-packages external extern"
+        " bower_components typeshed".split()
+    ),
+    "generated": frozenset("generated gen dist build".split()),
+    "translation": frozenset("locale locales i18n l10n lc_messages translations".split()),
+    "compatibility": _COMPATIBILITY,
+}
+_GENERATED = tuple(
+    "_pb2.py _pb2.pyi _pb2_grpc.py .pb.go .pb.cc .pb.h .g.dart .designer.cs _generated.go .gen.go".split()
+)

@@ -1,0 +1,208 @@
+"""Evidence about resources: what their names, their other passages, their definitions and their paths say of a hit.
+
+A leg judges passages one by one. The file that a question is about often has its words in its name, defines the name
+that was asked for, and has several good passages. Each part adds to the strength of a passage, which is 1 for the best
+one; its path and passages of the same resource above it take a share away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from math import log, sqrt
+from typing import NamedTuple
+
+from findling.domain.values import counted
+from findling.ranking.path_roles import ROLES
+
+__all__ = ["Clue", "ResourcePart", "ResourceQuestion", "ResourceRanking", "are_alike", "rank_by_resources"]
+
+_NAMED = 1.0
+"""Gain of a passage whose file name has all words of the question: as much as the best words and meaning are worth.
+NDCG@10 of words and of instant vectors on nine development repositories: .876 .865 with 0.5, .869 .874 with 1.5."""
+
+_IN_FOLDER = 0.2
+_POOLED, _POOL = 0.3, 6
+"""Gain of the resource whose best passages are strongest together, and how many of them count."""
+
+_DEFINED, _MENTIONED = 1.0, 0.2
+"""Gain of a definition of what was asked for: of a question that is a name, and of one that has other words as well."""
+
+_REPEATED = 0.4
+"""Factor of a passage for each one of its resource above it: the tenth passage of a file hides nine other files."""
+
+_LEAST = 0.01
+"""Strength of a passage at least, so that every gain is a factor."""
+
+
+class ResourceQuestion(NamedTuple):
+    """The telling words of a question in lower case, the names in it, and the roles of files that it asks for.
+
+    `is_name` says that it is nothing but a name.
+    """
+
+    words: Sequence[str]
+    names: Sequence[str] = ()
+    is_name: bool = False
+    roles: frozenset[str] = frozenset()
+
+
+class Clue(NamedTuple):
+    """One passage: its strength, the words of its file name and folders, its role, and the asked names it defines."""
+
+    id: int
+    strength: float
+    resource: str
+    name: Sequence[str] = ()
+    folders: Sequence[str] = ()
+    role: str = ""
+    defines: Sequence[str] = ()
+
+
+class ResourcePart(NamedTuple):
+    """One part of the evidence about a resource: its factor and the reason."""
+
+    name: str
+    factor: float
+    reason: str
+
+
+class _Gain(NamedTuple):
+    """The gain of a resource by one part, with the words that earned it."""
+
+    name: str
+    value: float
+    words: Sequence[str]
+
+
+class ResourceRanking:
+    """Passages with their strengths after all parts, best first, equals as they were; and the parts of each.
+
+    `ranking` has ids with strengths. `start` is the strength of a passage before all parts.
+    """
+
+    def __init__(self, clues: Sequence[Clue], question: ResourceQuestion) -> None:
+        self._question, self._clues = question, {clue.id: clue for clue in clues}
+        best = max([clue.strength for clue in clues], default=0.0) or 1.0
+        self.start = {clue.id: max(clue.strength / best, _LEAST) for clue in clues}
+        self._pools: dict[str, list[float]] = {}
+        for clue in clues:
+            self._pools.setdefault(clue.resource, []).append(self.start[clue.id])
+        self._gains = _resource_gains({clue.resource: clue for clue in clues}, self._pools, question)
+        shared = {resource: sum([gain.value for gain in gains]) for resource, gains in self._gains.items()}
+        alone = [
+            ((self.start[clue.id] + shared[clue.resource] + self._defined(clue)) * self._held(clue), clue)
+            for clue in clues
+        ]
+        alone.sort(key=_strength_of, reverse=True)
+        self._above: dict[int, int] = {}
+        seen: dict[str, int] = {}
+        for _, clue in alone:
+            self._above[clue.id] = above = seen.get(clue.resource, 0)
+            seen[clue.resource] = above + 1
+        together = [(clue.id, strength * _REPEATED ** self._above[clue.id]) for strength, clue in alone]
+        self.ranking = sorted(together, key=_second, reverse=True)
+
+    def parts(self, item: int) -> tuple[ResourcePart, ...]:
+        """The factors that lead from the strength of a passage before all parts to that in the ranking."""
+        clue, strength, parts = self._clues[item], self.start[item], []
+        gains = [(gain.name, gain.value, self._reason(gain, clue)) for gain in self._gains[clue.resource]]
+        if clue.defines:
+            gains.insert(0, ("definition", self._defined(clue), f"it defines {', '.join(clue.defines)}"))
+        for name, value, reason in gains:
+            parts.append(ResourcePart(name, 1 + value / strength, reason))
+            strength += value
+        if (held := self._held(clue)) < 1:
+            parts.append(ResourcePart("path", held, f"{clue.role}, which was not asked for"))
+        if above := self._above[item]:
+            parts.append(ResourcePart("repeated", _REPEATED**above, f"{counted(above, 'passage')} of it above"))
+        return tuple(parts)
+
+    def _defined(self, clue: Clue) -> float:
+        if not clue.defines:
+            return 0.0
+        return _DEFINED if self._question.is_name else _MENTIONED * len(clue.defines) / len(self._question.names)
+
+    def _held(self, clue: Clue) -> float:
+        return ROLES[clue.role].factor if clue.role and clue.role not in self._question.roles else 1.0
+
+    def _reason(self, gain: _Gain, clue: Clue) -> str:
+        if gain.name == "passages":
+            return f"{counted(len(self._pools[clue.resource]), 'passage')} of it among the best"
+        return f"it has {', '.join(gain.words)}"
+
+
+def rank_by_resources(clues: Sequence[Clue], question: ResourceQuestion) -> ResourceRanking:
+    """The passages by their strengths and the evidence about their resources."""
+    return ResourceRanking(clues, question)
+
+
+@lru_cache(maxsize=4096)
+def are_alike(one: str, other: str) -> bool:
+    """Whether two words in lower case are forms of one word: equal, begun by the other, or alike but for their ends."""
+    if len(one) > len(other):
+        one, other = other, one
+    if other.startswith(one):
+        return len(one) >= 3 or one == other
+    # connection and connector, serialize and serialization
+    shared = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    return shared >= 5 and shared >= len(one) - 3 and shared >= len(other) - 5
+
+
+def _strength_of(entry: tuple[float, Clue]) -> float:
+    return entry[0]
+
+
+def _second(entry: tuple[int, float]) -> float:
+    return entry[1]
+
+
+def _resource_gains(
+    resources: Mapping[str, Clue], pools: Mapping[str, Sequence[float]], question: ResourceQuestion
+) -> dict[str, list[_Gain]]:
+    """By resource, the gains of its name, its folders and its passages."""
+    pooled = {resource: sum(sorted(own, reverse=True)[:_POOL]) for resource, own in pools.items()}
+    most = max(pooled.values(), default=1.0)
+    gains = {resource: [_Gain("passages", _POOLED * pooled[resource] / most, ())] for resource in resources}
+    if question.is_name:
+        wanted = {_plain(name) for name in question.names}
+        for resource, clue in resources.items():
+            if "".join(clue.name) in wanted:
+                gains[resource].insert(0, _Gain("file name", _NAMED, question.names))
+        return gains
+    alike = _alike(question.words, {word for clue in resources.values() for word in (*clue.name, *clue.folders)})
+    named = {
+        resource: [word for word, known in alike.items() if not known.isdisjoint(clue.name)]
+        for resource, clue in resources.items()
+    }
+    # A word that many names have tells files apart no better than a small word does.
+    counts = dict.fromkeys(question.words, 1)
+    for found in named.values():
+        for word in found:
+            counts[word] += 1
+    rarity = {word: log(1 + len(resources) / count) for word, count in counts.items()}
+    whole = sum(rarity.values()) or 1.0
+    for resource, clue in resources.items():
+        if found := named[resource]:
+            share = sum([rarity[word] for word in found]) / whole
+            asked = set().union(*[alike[word] for word in found])
+            covered = len(asked.intersection(clue.name)) / len(clue.name)
+            gains[resource].append(_Gain("file name", _NAMED * sqrt(share) * (1 + covered) / 2, found))
+        around = [word for word, known in alike.items() if word not in found and not known.isdisjoint(clue.folders)]
+        if around:
+            share = sum([rarity[word] for word in around]) / whole
+            gains[resource].append(_Gain("folder", _IN_FOLDER * share, around))
+    return gains
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _alike(words: Iterable[str], known: Iterable[str]) -> dict[str, set[str]]:
+    """By word, the known words that are alike, of those with the same beginning; words without any are left out."""
+    beginnings: dict[str, list[str]] = {}
+    for word in known:
+        beginnings.setdefault(word[:3], []).append(word)
+    found = {word: {one for one in beginnings.get(word[:3], ()) if are_alike(word, one)} for word in words}
+    return {word: them for word, them in found.items() if them}

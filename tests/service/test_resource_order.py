@@ -1,0 +1,133 @@
+"""Evidence about resources in whole answers: definitions, names, paths, pages, receipts and permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.queries import SearchRequest
+from findling.domain.results import SearchAnswer
+from findling.service.settings.settings import Settings
+
+FILES = {
+    "app/session.py": "class Session:\n    def send(self, request):\n        return self.pool.take(request)\n",
+    "app/client.py": "".join(
+        f"def call_{n}(session, request):\n    # the session sends a request, the session pool\n"
+        f"    return Session().send(request, session)\n\n\n" for n in range(40)
+    ),
+    "app/pool.py": "class Pool:\n    def take(self, request):\n        return request\n",
+    "tests/test_session.py": "def test_session():\n    session = Session()\n    assert session.send(1), 'pool'\n",
+    "README.md": "# Session\n\nA session sends a request. The session pool of a session is a pool.\n",
+}  # fmt: skip
+
+
+def settings(root: Path, **more: object) -> Settings:
+    own: dict[str, object] = {
+        "store.home": str(root.parent / "homes"),
+        "search.mode": "keyword",
+        "semantic.refine": "never",
+    }
+    own |= {"semantic.query_budget_ms": 0, **more}
+    return Settings().override(own, "test")
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[findling.Engine]:
+    root = write(tmp_path / "tree", FILES)
+    with findling.open(root, settings=settings(root)) as opened:
+        opened.index()
+        yield opened
+
+
+def paths(answer: SearchAnswer) -> list[str]:
+    return [hit.path for hit in answer.hits]
+
+
+def test_the_definition_of_a_name_is_first_however_often_others_use_it(engine: findling.Engine) -> None:
+    assert paths(engine.search("Session"))[0] == "app/session.py"
+    assert paths(engine.search("Session", mode="hybrid"))[0] == "app/session.py"
+    assert paths(engine.search("Pool"))[0] == "app/pool.py"
+
+
+def test_files_yield_to_others_and_tests_come_last_unless_asked_for(engine: findling.Engine) -> None:
+    found = paths(engine.search("session pool request", limit=5))
+    assert len(set(found)) >= 4
+    assert found.index("tests/test_session.py") > found.index("app/session.py")
+    assert paths(engine.search("test of the session pool"))[0] == "tests/test_session.py"
+
+
+def test_the_plan_says_what_was_done_and_the_receipt_adds_up(engine: findling.Engine) -> None:
+    answer = engine.search("how does the session pool send a request", limit=30)
+    steps = {step["name"]: step["did"] for step in answer.plan["steps"]}
+    assert "moved" in steps["resources"] and "held back" in steps["resources"]
+    names = set()
+    for hit in answer.hits:
+        receipt = hit.receipt
+        worth = max(receipt.words, receipt.meaning)
+        assert worth * prod(step.factor for step in receipt.steps) == pytest.approx(receipt.final_score, abs=6e-5)
+        names |= {step.name for step in receipt.steps}
+    assert {"file name", "passages", "path", "repeated", "scale"} <= names
+    scores = [hit.score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("query", ["session pool request", "Session", "send"])
+def test_an_answer_begins_with_the_same_hits_whatever_its_length(
+    engine: findling.Engine, query: str, mode: str
+) -> None:
+    whole = [hit.id for hit in engine.search(query, limit=40, mode=mode).hits]
+    assert len(set(whole)) == len(whole)
+    for limit in (1, 5, 10):
+        assert [hit.id for hit in engine.search(query, limit=limit, mode=mode).hits] == whole[:limit]
+    paged: list[str] = []
+    cursor = ""
+    while len(paged) < len(whole):
+        answer = engine.search(SearchRequest(query=query, limit=7, cursor=cursor, changes={"mode": mode}))
+        paged += [hit.id for hit in answer.hits]
+        cursor = answer.next_cursor
+        if not cursor:
+            break
+    assert paged[: len(whole)] == whole
+
+
+def test_prose_is_left_to_its_words(tmp_path: Path) -> None:
+    notes = {f"notes/{n}.md": f"# Note {n}\n\nA session of the pool, number {n}.\n" for n in range(20)}
+    root = write(tmp_path / "tree", {**notes, "tests/session.md": "# Session\n\nsession session pool pool\n"})
+    with findling.open(root, settings=settings(root)) as engine:
+        engine.index()
+        answer = engine.search("session pool")
+        assert "resources" not in {step["name"] for step in answer.plan["steps"]}
+        assert paths(answer)[0] == "tests/session.md"
+
+
+def test_a_plan_without_a_router_keeps_the_order_of_words(engine: findling.Engine) -> None:
+    answer = engine.search(SearchRequest(query="session pool", changes={"route": False}))
+    assert "resources" not in {step["name"] for step in answer.plan["steps"]}
+
+
+def test_what_a_caller_may_not_see_moves_nothing(tmp_path: Path) -> None:
+    hidden = {
+        f"secret/session{n}.py": "class Session:\n    pool = Pool()\n\n\nclass Pool:\n    pass\n" for n in range(9)
+    }
+    answers = []
+    for world, files in (("with", {**FILES, **hidden}), ("without", FILES)):
+        root = write(tmp_path / world / "tree", files)
+        with findling.open(root, settings=settings(root, **{"permissions.unset": "public"})) as engine:
+            engine.index()
+            if world == "with":
+                engine.permissions.deny("path:secret", "user:guest")
+            found = [engine.search(q, principals=["user:guest"]) for q in ("Session", "session pool", "Pool")]
+            answers.append([(hit.path, hit.score, hit.receipt) for answer in found for hit in answer.hits])
+    assert answers[0] == answers[1]

@@ -10,7 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["AGENTS", "SCOPES", "Agent", "AgentFiles", "entry_of", "is_own_entry", "place", "places", "seen_here"]
+__all__ = [
+    "AGENTS",
+    "SCOPES",
+    "Agent",
+    "AgentFiles",
+    "agents_folder",
+    "entry_of",
+    "is_own_entry",
+    "place",
+    "places",
+    "seen_here",
+]
 
 SCOPES = ("user", "project")
 
@@ -209,6 +220,11 @@ def place(written: str, root: Path, platform: str = sys.platform) -> Path:
         filled = filled.replace(f"{{{name}}}", folder)
     filled = re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: os.environ.get(found[1]) or found[2], filled)
     return root / Path(filled).expanduser()
+
+
+def agents_folder(home: Path) -> Path:
+    """The folder in a home for what concerns agents; no workspace can be called so."""
+    return home / ".agents"
 
 
 def places(name: str) -> str:

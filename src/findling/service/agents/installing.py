@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import BusyError, InvalidValueError, ReadOnlyError, UsageError
-from findling.service.agents.agent_table import AGENTS, Agent, AgentFiles, entry_of, is_own_entry, place
+from findling.service.agents.agent_table import AGENTS, Agent, AgentFiles, agents_folder, entry_of, is_own_entry, place
 from findling.service.agents.jsonc_text import cut_json, put_json, read_json
 from findling.service.agents.text_blocks import (
     EditError,
@@ -30,7 +30,6 @@ __all__ = [
     "Drafts",
     "FileChange",
     "agent_state",
-    "agents_folder",
     "carry_out",
     "installing_alone",
     "plan_install",
@@ -76,11 +75,6 @@ class AgentState(NamedTuple):
     entry: str
     instructions: Path | None
     instructed: bool
-
-
-def agents_folder(home: Path) -> Path:
-    """The folder in a home for what concerns agents; no workspace can be called so."""
-    return home / ".agents"
 
 
 @contextmanager

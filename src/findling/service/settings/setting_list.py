@@ -183,6 +183,7 @@ _SETTINGS = (
     _row("watch.polling", "auto", "Polling of folders; auto: where no events arrive.", ("auto", "always", "never")),
     _row("mcp.write", False, "Let MCP clients remember things and have files indexed."),
     _row("mcp.max_tokens", 8000, "Most tokens, roughly, of an answer to an MCP client.", minimum=500),
+    _row("mcp.savings", True, "Note the tokens of answers to MCP clients, and of the files they name; no texts."),
     _row("output.color", "auto", "Colours in the output.", ("auto", "always", "never")),
     _row("output.editor_uri", "", "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none."),
     *(plan_row(knob) for knob in KNOBS.values() if knob.setting),

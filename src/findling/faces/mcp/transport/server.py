@@ -29,9 +29,11 @@ from findling.domain.reports import IndexProgress, Progress
 from findling.domain.results import Degradation
 from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
 from findling.faces.mcp.tools.arguments import Arguments, input_schema, output_schema, read_arguments
-from findling.faces.mcp.tools.budget import Budget, compact_json, fit_text
+from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, fit_text
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS
 from findling.faces.mcp.tools.tools import Tool, make_instructions, offered_tools, status_document
+from findling.service.agents.savings import note_answer
+from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
 
 __all__ = ["STATUS", "STATUS_ADDRESS", "TEMPLATE", "Runner", "make_server", "read_resource"]
@@ -172,7 +174,7 @@ class _Handlers:
 
             notes = await _in_turn(home, refresh, REFRESH_PATIENCE_S)
             desk = desk._replace(notes=notes)
-        return await self._run(lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
+        return await self._run(lambda: _at(desk, lambda: _noted(desk, tool, tool.work(desk, arguments, on_progress))))
 
     def _at_desk(self, work: Callable[[Desk], _Result]) -> _Result:
         """Run work. Raises FindlingError that says no more than the caller may know."""
@@ -227,6 +229,21 @@ def _at(desk: Desk, work: Callable[[], _Result]) -> _Result:
         return work()
     except FindlingError as error:
         raise for_caller(error, desk.caller) from error
+
+
+def _noted(desk: Desk, tool: Tool, document: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a tool, whose tokens are noted beside those of the documents that it names."""
+    if desk.settings["mcp.savings"]:
+        results = document.get("results") or ([document] if "text" in document else [])
+        named = dict.fromkeys(str(result.get("id") or result.get("path") or "") for result in results)
+        tokens = 0
+        with desk.reading() as client:
+            for name in named:
+                with suppress(FindlingError):  # deleted since it was found
+                    tokens += count_tokens(client.fetch(name).text)
+        home = home_folder(desk.settings["store.home"])
+        note_answer(home, tool.name, count_tokens(compact_json(document)), tokens)
+    return document
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from pathlib import Path
@@ -138,6 +139,34 @@ def _list(path: str | None, as_json: bool) -> int:
         entries = [row[scope]["entry"] if scope in row else "-" for scope in SCOPES]
         table.append((row["name"], row["title"], "yes" if row["found"] else "no", *entries, row["user"]["settings"]))
     write_table(table)
+    return 0
+
+
+@agents.command("savings")
+@json_option
+def _savings(as_json: bool) -> int:
+    """Report how many tokens answers to agents had, against the files that they name."""
+    from findling.service.agents.savings import read_savings
+    from findling.service.workspace.workspace import home_folder
+
+    settings = resolve(".")
+    found = read_savings(home_folder(settings["store.home"]))
+    if as_json:
+        keys = ("answers", "tokens", "file_tokens")
+        sums = [*found.tools, found.total]
+        rows = {row.tool: {key: getattr(row, key) for key in keys} for row in sums}
+        write_json(since=found.since, **rows.pop(""), tools=rows)
+        return 0 if found.tools else 1
+    if not found.tools:
+        is_on = settings["mcp.savings"]
+        note("no answer was noted yet", "findling agents install" if is_on else "findling config set mcp.savings true")
+        return 1
+    table = [("tool", "answers", "tokens", "of the files", "share")]
+    for row in (*found.tools, found.total):
+        share = f"{row.tokens / row.file_tokens:.1%}" if row.file_tokens else "-"
+        table.append((row.tool or "all", f"{row.answers:,}", f"{row.tokens:,}", f"{row.file_tokens:,}", share))
+    write_table(table)
+    note(f"since {time.strftime('%Y-%m-%d %H:%M', time.localtime(found.since))}; four letters count as one token")
     return 0
 
 

@@ -15,7 +15,9 @@ from findling.ranking.evidence import falling, words_evidence
 from findling.ranking.path_roles import asked_roles, role_of
 from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
 from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.analysis.scripts import loose_name
 from findling.text.chunking.code_grammars import CODE_LANGS
+from findling.text.chunking.defined_names import named_lines
 from findling.text.query.asked_names import asked_names, defines, looks_like_code, name_words
 
 __all__ = ["order_by_resources"]
@@ -24,7 +26,7 @@ _JUDGED, _SOME = 10, 2
 """Best candidates among which some must be code. Then half of those that are compared must be, too: documents about
 code are often the best by words and meaning."""
 
-_MOST_DEFINERS = 200
+_MOST_DEFINERS = 60
 _MOST_ADDED = 20
 """Chunks that define a name, and those of them that are added where words have not found them among the best."""
 
@@ -43,9 +45,10 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) 
     if not _is_code(legs, best, resources):
         return found
     asked = _question(question.text)
-    definers = _definers(legs, question, asked.names, best, resources)
+    bare = [cid for cid, resource in resources.items() if not resource.lang]
+    definers, scores = _definers(legs, question, asked.names, bare)
     if asked.is_name and (missing := [cid for cid in definers if cid not in resources][:_MOST_ADDED]):
-        best += _as_candidates(legs, question, found, missing)
+        best += _as_candidates(found, {cid: scores[cid] for cid in missing})
         resources |= legs.store.resources_of(missing)
     clues = [
         _clue(candidate, resources[candidate.cid], definers.get(candidate.cid, ()))
@@ -78,31 +81,37 @@ def _question(text: str) -> ResourceQuestion:
 
 
 def _definers(
-    legs: Retrievers,
-    question: AnalyzedQuery,
-    names: Sequence[str],
-    best: Sequence[Candidate],
-    resources: Mapping[int, Resource],
-) -> dict[int, list[str]]:
-    """By chunk, those of the names that it defines: as they are written, else in another case or style."""
-    found: dict[int, list[str]] = {}
+    legs: Retrievers, question: AnalyzedQuery, names: Sequence[str], bare: Sequence[int]
+) -> tuple[dict[int, list[str]], dict[int, float]]:
+    """By chunk, those of the names that it defines, as they are written, else in another case or style; and scores.
+
+    `bare` chunks have no language, so that no field tells their names.
+    """
     if not names:
-        return found
-    for name, them in legs.keyword.definers(names, question.filters, most=_MOST_DEFINERS).items():
-        for cid in them.exact or them.other:
+        return {}, {}
+    weights = question.plan.weights
+    scores = dict(legs.keyword.definers(names, question.node, question.filters, _MOST_DEFINERS, weights))
+    defined = {
+        cid: {one.name for one in named_lines(stored.text, stored.resource.lang)}
+        for cid, stored in legs.store.chunks(list(scores)).items()
+    }
+    loose = {cid: set(map(loose_name, own)) for cid, own in defined.items()}
+    found: dict[int, list[str]] = {}
+    for name in names:
+        exact = [cid for cid in scores if name in defined.get(cid, ())]
+        for cid in exact or [cid for cid in scores if loose_name(name) in loose.get(cid, ())]:
             found.setdefault(cid, []).append(name)
-    if bare := [one.cid for one in best if one.cid in resources and not resources[one.cid].lang]:
-        for cid, stored in legs.store.chunks(bare).items():
-            if own := [name for name in names if defines(stored.text, name)]:
-                found[cid] = own
-    return found
+    for cid, stored in legs.store.chunks(bare).items():
+        if own := [name for name in names if defines(stored.text, name)]:
+            found[cid] = own
+    return found, scores
 
 
-def _as_candidates(legs: Retrievers, question: AnalyzedQuery, found: Found, cids: Sequence[int]) -> list[Candidate]:
+def _as_candidates(found: Found, scores: Mapping[int, float]) -> list[Candidate]:
     """Chunks that words have not found among the best, as candidates of the least strength there."""
     strength, ceiling = found.candidates[:COMPARED][-1].strength, found.keyword.ceiling
     added = []
-    for cid, raw in legs.keyword.scores(question.node, cids, weights=question.plan.weights).items():
+    for cid, raw in scores.items():
         evidence = Evidence(KEYWORD, raw, raw, words_evidence(raw, ceiling), measure="BM25")
         added.append(Candidate(cid, evidence.worth, (evidence,), strength))
     return added

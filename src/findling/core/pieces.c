@@ -429,15 +429,15 @@ static void sum_tokens(Vocabulary *vocabulary, Bag *bag, const char *table, doub
     size_t distinct = 0;
     for (size_t at = 0; at < bag->count; at++) {
         uint16_t token = bag->tokens[at];
-        if (counts[token]++ == 0) FETCH(table + (size_t)token * ROW_SIZE);
+        if (counts[token]++ != 0) continue;
+        FETCH(table + (size_t)token * ROW_SIZE);
+        bag->tokens[distinct++] = token;
     }
-    for (size_t at = 0; at < bag->count; at++) {
+    for (size_t at = 0; at < distinct; at++) {
         uint16_t token = bag->tokens[at];
-        if (counts[token] == 0) continue;
         float scale;
         memcpy(&scale, table + (size_t)token * ROW_SIZE, sizeof scale);
-        vocabulary->shares[distinct] = rint(sqrt((double)counts[token]) * (double)scale * SHARES);
-        bag->tokens[distinct++] = token;
+        vocabulary->shares[at] = rint(sqrt((double)counts[token]) * (double)scale * SHARES);
         counts[token] = 0;
     }
     add_rows(sums, table, bag->tokens, vocabulary->shares, distinct);

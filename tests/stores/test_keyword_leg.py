@@ -73,12 +73,9 @@ def found(built: tuple[MemoryStore, TantivyLeg], query: str, **filters: Anything
     return [chunks[cid].resource.rid for cid, _ in hits]
 
 
-def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
-    store = MemoryStore()
-    store.write([line_document(f"note:{number}", ["pool budget", "pool", "budget"]) for number in range(20)])
-    catch_up(store, leg)
-    searcher, searches, cids = leg._searcher(), list[object](), sorted(leg.cids())[::2]
+def searches_of(leg: TantivyLeg, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The searches that a leg asks of tantivy from now on."""
+    searcher, searches = leg._searcher(), list[object]()
 
     class Counting:
         def __getattr__(self, name: str) -> object:
@@ -89,6 +86,34 @@ def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkey
             return searcher.search(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(leg, "_searcher", Counting)
+    return searches
+
+
+def test_chunks_among_the_best_have_scores_without_a_second_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    store = MemoryStore()
+    store.write([line_document("notes", ["pool" + " other words" * number for number in range(60)])])
+    catch_up(store, leg)
+    cids, searches = sorted(leg.cids()), searches_of(leg, monkeypatch)
+    monkeypatch.setattr("findling.stores.keyword.leg._AT_ONCE", 20)
+    with spending():
+        hits = leg.search(Word("pool"), Filters(), 5).hits
+        assert leg.scores(Word("pool"), [cid for cid, _ in hits]) == dict(hits)
+        assert len(searches) == 1
+        every = leg.scores(Word("pool"), [*cids, 7])
+        assert len(searches) == 2
+    assert every == leg.scores(Word("pool"), cids)
+    assert len(every) == 60
+
+
+def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    store = MemoryStore()
+    store.write([line_document(f"note:{number}", ["pool budget", "pool", "budget"]) for number in range(20)])
+    catch_up(store, leg)
+    cids, searches = sorted(leg.cids())[::2], searches_of(leg, monkeypatch)
     node = Any((Word("pool"), Word("budget")))
     with spending():
         hits = leg.search(node, Filters(), 30)

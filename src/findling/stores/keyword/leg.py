@@ -171,13 +171,13 @@ class TantivyLeg:
             return {}
         with self._reading:
             searcher, hits, total = self._fetched(built).get(True) or _Fetched(self._searcher(), [], -1)
-            # Where all that matches was fetched, the others do not match: a second search takes as long as the first.
-            if len(hits) != total:
-                hits = searcher.search(among(self._index.schema, built.query, cids), len(cids), count=False).hits
-            found = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
-        is_ranked, wanted = asks_for_text(node), set(cids)
-        scored = zip(found, hits, strict=True)
-        return {int(cid or 0): score if is_ranked and score else 0.0 for cid, (score, _) in scored if cid in wanted}
+            known = _scored(searcher, hits if len(hits) == total else hits[:_AT_ONCE])
+            # One of five, as a rule: a second search looks up each in every segment. None where all was fetched.
+            if others := [cid for cid in cids if cid not in known and len(hits) != total]:
+                named = among(self._index.schema, built.query, others)
+                known |= _scored(searcher, searcher.search(named, len(others), count=False).hits)
+        is_ranked = asks_for_text(node)
+        return {cid: known[cid] if is_ranked else 0.0 for cid in cids if cid in known}
 
     def count(
         self, node: Node, filters: Filters, least: float, *, most: int, weights: Mapping[str, float] | None = None
@@ -187,8 +187,7 @@ class TantivyLeg:
         if built.query is None:
             return 0
         with self._reading:
-            hits = self._best(built, most).hits
-        return min(most, bisect_right(hits, -least, key=_place))
+            return min(most, bisect_right(self._best(built, most).hits, -least, key=_place))
 
     def definers(
         self, names: Iterable[str], node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None = None
@@ -227,8 +226,7 @@ class TantivyLeg:
         with self._reading:
             searcher = self._searcher()
             hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
-            values = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
-        return {int(value) for value in values if value is not None}
+            return set(_scored(searcher, hits))
 
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
@@ -389,6 +387,12 @@ def _hits_of(result: tantivy.SearchResult, total: int) -> list[tuple[float | Non
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _scored(searcher: tantivy.Searcher, hits: Sequence[tuple[float | None, tantivy.DocAddress]]) -> dict[int, float]:
+    """The score of each chunk among some hits."""
+    cids = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
+    return {int(cid): score or 0.0 for cid, (score, _) in zip(cids, hits, strict=True) if cid is not None}
 
 
 def _place(hit: tuple[float | None, tantivy.DocAddress]) -> float:

@@ -196,8 +196,7 @@ class Statistics:
 
     def frequency(self, field: str, term: str) -> int:
         """The frequency of a term in a field; deleted entries count until tantivy merges them away."""
-        key = field, term
-        if (found := self._frequencies.get(key)) is None:
+        if (found := self._frequencies.get((field, term))) is None:
             if field in FIELDS and field not in self._filled:
                 return 0
             with self._reading:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "5"
+_VERSION = "6"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 
@@ -69,6 +69,8 @@ class NativeCore(Protocol):
     def scan(self, query: Any, codes: Any, scales: Any, scale: float, out: Any, kernel: int = ...) -> None: ...
 
     def differing_bits(self, query: Any, signs: Any, out: Any) -> None: ...
+
+    def trigram_form(self, folded: str) -> str: ...
 
 
 def _load() -> tuple[NativeCore | None, str]:

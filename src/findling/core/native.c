@@ -548,6 +548,8 @@ static PyMethodDef methods[] = {
      "scan(query, codes, scales, scale, out[, kernel]): products of a query and all rows, times both scales, into `out`."},
     {"differing_bits", native_differing_bits, METH_VARARGS,
      "differing_bits(query, signs, out): in how many bits each row differs from the query, as 16-bit numbers into `out`."},
+    {"trigram_form", native_trigram_form, METH_O,
+     "trigram_form(folded): the trigrams of a folded text, each once, with spaces between them."},
     {NULL, NULL, 0, NULL},
 };
 

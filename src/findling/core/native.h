@@ -7,7 +7,7 @@
 #ifndef FINDLING_NATIVE_H
 #define FINDLING_NATIVE_H
 
-#define FINDLING_CORE_VERSION "5" /* as in __init__.py; raised when a function changes its arguments or its answer */
+#define FINDLING_CORE_VERSION "6" /* as in __init__.py; raised when a function changes its arguments or its answer */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -60,5 +60,6 @@ PyObject *native_instant_codes(PyObject *module, PyObject *arguments);
 PyObject *native_unit_rows(PyObject *module, PyObject *arguments);
 PyObject *native_scan(PyObject *module, PyObject *arguments);
 PyObject *native_differing_bits(PyObject *module, PyObject *arguments);
+PyObject *native_trigram_form(PyObject *module, PyObject *text);
 
 #endif

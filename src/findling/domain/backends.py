@@ -14,7 +14,7 @@ from findling.domain.values import FIELDS, record
 
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
-    from findling.domain.ports import KeywordLeg, TruthStore, Vectors
+    from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore, Vectors
     from findling.domain.queries import LegQuery
     from findling.domain.results import Evidence
     from findling.domain.sight import Sight
@@ -55,7 +55,8 @@ class Capabilities:
     """Abilities that not every backend has. A command that needs a missing one refuses with a clear error.
 
     `statistics` are `visible` when hidden resources change no score, `global` when they do. `vectors` says how the
-    nearest are found: `exact`, or `ann` from some size on.
+    nearest are found: `exact`, or `ann` from some size on. `regex` is whether there is an exact leg; without one every
+    text is scanned for a pattern.
     """
 
     check: bool = False
@@ -204,6 +205,15 @@ class Backend(Protocol):
 
     def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
         """The `state` of the vectors of a model, at less cost than opening them. Raises CorruptError."""
+
+    def exact_leg(self, store_id: str) -> ExactLeg:
+        """Open the exact leg, empty when there is none of this store. Raises CorruptError."""
+
+    def has_exact_leg(self) -> bool:
+        """Whether there is an exact leg, of whatever store or version."""
+
+    def discard_exact_leg(self) -> None:
+        """Delete the exact leg; it is rebuilt from the truth. The caller holds the write lock."""
 
     def damage(self) -> list[str]:
         """Parts of legs that are not what was written, one sentence each; for a backend that can check."""

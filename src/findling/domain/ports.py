@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from findling.domain.queries import Filters, Node
+from findling.domain.queries import Filters, Node, Required
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
 from findling.domain.values import record
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
+    "ExactLeg",
     "KeywordHits",
     "KeywordLeg",
     "LegIndex",
@@ -322,6 +323,25 @@ class KeywordLeg(LegIndex, Protocol):
         """The `limit` chunks best by a search, 0 where they do not match it, among those that define any of the names.
 
         Case and style of a name do not count. Some of the chunks may define other names: their texts tell.
+        """
+
+
+class ExactLeg(LegIndex, Protocol):
+    """Narrows down the resources whose texts may match a pattern. It has one entry a resource."""
+
+    def is_current(self) -> bool:
+        """Whether its files are still those that were opened."""
+
+    def size(self) -> int:
+        """Number of its resources."""
+
+    def numbers(self) -> set[int]:
+        """The numbers of all resources that it holds; for checks."""
+
+    def candidates(self, required: Required, allowed: Collection[int] | None = None) -> Sequence[int]:
+        """The numbers of the allowed resources that hold the trigrams, of all for `None`, in order.
+
+        None of those that match is missing, as far as the leg has come; others may be among them.
         """
 
 

@@ -20,7 +20,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
-from findling.domain.ports import KeywordLeg, TruthStore
+from findling.domain.ports import KeywordLeg, LegIndex, TruthStore
 from findling.domain.queries import (
     All,
     Any,
@@ -128,7 +128,7 @@ class KeywordChangesSuite(StoreSuite):
         assert (leg.seq(), leg.size()) == (2, 2)
 
 
-def catch_up(store: TruthStore, leg: KeywordLeg) -> None:
+def catch_up(store: TruthStore, leg: LegIndex) -> None:
     """Let a leg absorb what the store has done since."""
     leg.apply(store.changes(leg.seq()))
     leg.commit(store.seq())

@@ -14,8 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import tantivy
-
 from findling.domain.backends import Scoring
 from findling.domain.errors import CorruptError, LockedError, PathNotFoundError, ReadOnlyError
 from findling.domain.ports import KeywordLeg, TruthStore
@@ -34,7 +32,7 @@ from findling.stores.keyword.class_files import (
 )
 from findling.stores.keyword.entries import PreparedResource, prepare, schema
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.segment_files import damaged_parts, made_for
+from findling.stores.keyword.segment_files import OpenedIndex, damaged_parts, made_for, new_index
 from findling.stores.lock import WriteLock
 
 __all__ = ["ClassSegments", "discard_classes"]
@@ -269,9 +267,9 @@ class ClassSegments:
         searcher = None
         if names:
             searcher = self._private().open([self._known[name] for name in sorted(names)], self._known.keys())
-        empty = tantivy.Index(schema())
-        empty.config_reader("manual")
-        return TantivyLeg(empty, self._folder, self._made_for, Scoring(), self._unit, 1, searcher)
+        return TantivyLeg(
+            OpenedIndex(new_index(schema()), 1), self._folder, self._made_for, Scoring(), self._unit, searcher
+        )
 
     def _private(self) -> Links:
         if self._links is None:

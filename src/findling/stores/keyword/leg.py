@@ -8,7 +8,7 @@ same chunks score the same, however many commits they came with.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from heapq import nsmallest
 from math import inf
@@ -28,17 +28,19 @@ from findling.stores.keyword.segment_files import (
     DamageGuard,
     FormsFile,
     LegNote,
+    OpenedIndex,
     files_of,
     made_for,
+    new_index,
+    open_index,
     read_opstamp,
-    read_state,
     write_error,
     write_note,
 )
 from findling.stores.keyword.term_weights import Statistics
 from findling.text.query.tree import asks_for_text
 
-__all__ = ["TantivyLeg"]
+__all__ = ["IndexedLeg", "TantivyLeg"]
 
 _HEAP_BYTES = 64_000_000
 """Memory of the one indexing thread; 200 MB measured no faster."""
@@ -59,55 +61,25 @@ class _Fetched(NamedTuple):
     total: int
 
 
-class TantivyLeg:
-    """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
+class IndexedLeg:
+    """The part that legs in tantivy share: they differ in their fields and in what they are asked."""
 
     def __init__(
         self,
-        index: tantivy.Index,
+        opened: OpenedIndex,
         folder: Path,
         made_for: str,
-        scoring: Scoring,
-        unit: str,
-        seq: int | None = None,
-        searcher: tantivy.Searcher | None = None,
-        files: tuple[int, ...] = (),
-        opstamp: int = 0,
+        make: Callable[[], tantivy.Schema],
+        guard: DamageGuard,
     ) -> None:
-        self._index = index
-        self._fixed = searcher
-        """The one state that is searched; None for the latest one of the index."""
+        self._index, self._seq, self._files, self._opstamp = opened
+        """`_seq` is the change that the open index has reached; None where there is no index of this leg on disk."""
         self._folder = folder
-        self._reading = DamageGuard(folder)
         self._made_for = made_for
-        self._scoring = scoring
-        self.unit = unit
-        self._seq = seq
-        """The change that the open index has reached; None where there is no index of this leg on disk."""
-        self._files = files
-        self._opstamp = opstamp
-        self._forms = FormsFile(folder, made_for)
+        self._make = make
+        self._reading = guard
         self._is_dirty = False
         self._writer: tantivy.IndexWriter | None = None
-        self._query: KeywordQuery | None = None
-        self._state = 0
-
-    @classmethod
-    def open(cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk") -> TantivyLeg:
-        """Open the leg in `folder`, or an empty one in memory when there is none that belongs to this store.
-
-        Raises CorruptError when the folder holds an index that cannot be read.
-        """
-        owner = made_for(store_id, unit)
-        scoring = scoring or Scoring()
-        with DamageGuard(folder):
-            while (state := read_state(folder)) is not None and state.note.made_for == owner:
-                files = files_of(folder)
-                index = _open_index(folder)
-                # Else another process has committed or compacted it meanwhile.
-                if read_state(folder) == state and files_of(folder) == files:
-                    return cls(index, folder, owner, scoring, unit, state.seq, None, files, state.opstamp)
-        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, owner, scoring, unit)
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""
@@ -117,17 +89,10 @@ class TantivyLeg:
         """Whether its files are still those that were opened; a compacted index has other statistics."""
         return self._seq is None or self._files == files_of(self._folder)
 
-    def apply(self, changes: Iterable[Change]) -> None:
-        """Index changes; they become visible and durable with `commit`."""
-        for change in changes:
-            if self.unit == "page":
-                self._delete("scope", rid_token(change.rid))
-            for cid in change.dropped if self.unit != "page" else ():
-                self._delete("cid", cid)
-            if change.document is not None:
-                prepared = prepare(change.document, change.number, unit=self.unit, added=change.added)
-                self._add(list(entries(prepared)))
-                self._forms.note(prepared.texts())
+    def size(self) -> int:
+        """The number of its entries. Raises CorruptError for files that cannot be read."""
+        with self._reading:
+            return self._searcher().num_docs
 
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
@@ -142,10 +107,137 @@ class TantivyLeg:
                 self._is_dirty = False
             self._files = files_of(self._folder)
             self._opstamp = read_opstamp(self._folder)
-            self._reload()
+            self._index.reload()
+            self._forget()
         except (ValueError, OSError) as error:
-            raise write_error(error, self._folder) from error
+            raise self._write_error(error) from error
         self._seq = seq
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
+        self.close()
+        self._index = new_index(self._make())
+        self._seq = None
+        self._forget()
+
+    def close(self) -> None:
+        """Release files; what was not committed is forgotten."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            # Not when nothing is to be forgotten: it would also throw away the merge that a commit has started, and
+            # an index of many small writes would be one of many small segments.
+            if self._is_dirty:
+                self._is_dirty = False
+                # A writer that has failed, or whose folder was deleted, has nothing to roll back to.
+                with suppress(ValueError):
+                    writer.rollback()
+            writer.wait_merging_threads()
+            if self._seq is not None:
+                self._written()
+
+    def _forget(self) -> None:
+        """Forget what was derived from the index, which is another one now."""
+
+    def _begun(self, index: tantivy.Index) -> None:
+        """Prepare an index for its writer."""
+
+    def _written(self) -> None:
+        """Finish what was written, once the writer is gone."""
+
+    def _searcher(self) -> tantivy.Searcher:
+        return self._index.searcher()
+
+    def _values(self, field: str) -> set[int]:
+        """Every number in a field."""
+        with self._reading:
+            searcher = self._searcher()
+            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
+            values = searcher.fast_field_values(field, [address for _, address in hits]) if hits else []
+        return {int(value) for value in values if value is not None}
+
+    def _add(self, added: Sequence[tantivy.Document]) -> None:
+        if added:
+            with self._writing() as writer:
+                for entry in added:
+                    writer.add_document(entry)
+
+    def _delete(self, field: str, value: str | int) -> None:
+        # Not delete_documents_by_term: in tantivy 0.27 it silently misses unsigned values.
+        query = tantivy.Query.term_query(self._index.schema, field, value, index_option="basic")
+        with self._writing() as writer:
+            writer.delete_documents_by_query(query)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tantivy.IndexWriter]:
+        """The writer; when it fails, which may be long after the cause, the error says what that was."""
+        writer = self._writer or self._start_writing()
+        self._is_dirty = True
+        try:
+            yield writer
+        except ValueError as error:
+            raise self._write_error(error) from error
+
+    def _start_writing(self) -> tantivy.IndexWriter:
+        from findling.stores.filesystem import discard
+
+        try:
+            if self._seq is None:
+                # Nothing durable that is ours: start from an empty folder, whatever lies there.
+                discard(self._folder)
+                self._folder.mkdir(parents=True, mode=0o700)
+                self._index = new_index(self._make(), self._folder)
+                self._forget()
+            self._begun(self._index)
+            self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
+        except (ValueError, OSError) as error:
+            raise self._write_error(error) from error
+        return self._writer
+
+    def _write_error(self, error: Exception) -> Exception:
+        return write_error(error, self._folder, self._reading.leg)
+
+
+class TantivyLeg(IndexedLeg):
+    """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
+
+    def __init__(
+        self,
+        opened: OpenedIndex,
+        folder: Path,
+        made_for: str,
+        scoring: Scoring,
+        unit: str,
+        searcher: tantivy.Searcher | None = None,
+    ) -> None:
+        super().__init__(opened, folder, made_for, schema, DamageGuard(folder))
+        self._fixed = searcher
+        """The one state that is searched; None for the latest one of the index."""
+        self._scoring = scoring
+        self.unit = unit
+        self._forms = FormsFile(folder, made_for)
+        self._query: KeywordQuery | None = None
+        self._state = 0
+
+    @classmethod
+    def open(cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk") -> TantivyLeg:
+        """Open the leg in `folder`, or an empty one in memory when there is none that belongs to this store.
+
+        Raises CorruptError when the folder holds an index that cannot be read.
+        """
+        owner = made_for(store_id, unit)
+        return cls(open_index(folder, owner, schema, DamageGuard(folder)), folder, owner, scoring or Scoring(), unit)
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Index changes; they become visible and durable with `commit`."""
+        for change in changes:
+            if self.unit == "page":
+                self._delete("scope", rid_token(change.rid))
+            for cid in change.dropped if self.unit != "page" else ():
+                self._delete("cid", cid)
+            if change.document is not None:
+                prepared = prepare(change.document, change.number, unit=self.unit, added=change.added)
+                self._add(list(entries(prepared)))
+                self._forms.note(prepared.texts())
 
     def search(
         self, node: Node, filters: Filters, limit: int, *, weights: Mapping[str, float] | None = None
@@ -204,11 +296,6 @@ class TantivyLeg:
         best = sorted(zip(map(_place, hits), turns, cids, strict=True))
         return [(int(cid or 0), -place) for place, _, cid in best]
 
-    def size(self) -> int:
-        """The number of its chunks, or pages. Raises CorruptError as `search` does."""
-        with self._reading:
-            return self._searcher().num_docs
-
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """The frequency of each term; deleted chunks count until tantivy merges them away."""
         words = self._querying().words
@@ -223,35 +310,14 @@ class TantivyLeg:
 
     def cids(self) -> set[int]:
         """Every chunk id the leg holds; for checks, not for searching. Raises CorruptError as `search` does."""
-        with self._reading:
-            searcher = self._searcher()
-            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
-            return set(_scored(searcher, hits))
+        return self._values("cid")
 
-    def clear(self) -> None:
-        """Forget everything, durably with the next commit."""
-        self.close()
-        self._index = _reloaded_on_demand(tantivy.Index(schema()))
-        self._seq = None
-        self._forget_query()
-
-    def close(self) -> None:
-        """Release files; what was not committed is forgotten."""
-        if self._writer is not None:
-            writer, self._writer = self._writer, None
-            # Not when nothing is to be forgotten: it would also throw away the merge that a commit has started, and
-            # an index of many small writes would be one of many small segments.
-            if self._is_dirty:
-                self._is_dirty = False
-                # A writer that has failed, or whose folder was deleted, has nothing to roll back to.
-                with suppress(ValueError):
-                    writer.rollback()
-            writer.wait_merging_threads()
-            if self._seq is not None and self.size() >= _TABLE_FROM:
-                # Whoever searches a damaged index reports it.
-                with suppress(CorruptError):
-                    self._forms.finish(self._opstamp, Statistics(self._searcher(), self._reading).words)
-                self._forget_query()
+    def _written(self) -> None:
+        if self.size() >= _TABLE_FROM:
+            # Whoever searches a damaged index reports it.
+            with suppress(CorruptError):
+                self._forms.finish(self._opstamp, Statistics(self._searcher(), self._reading).words)
+            self._forget()
 
     def _find(self, built: BuiltQuery, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
         """The best `limit` chunks in one order, whatever segments equals are in, and how many match."""
@@ -302,76 +368,15 @@ class TantivyLeg:
             self._query = query
         return query
 
-    def _add(self, added: Sequence[tantivy.Document]) -> None:
-        if added:
-            with self._writing() as writer:
-                for entry in added:
-                    writer.add_document(entry)
-
-    def _delete(self, field: str, value: str | int) -> None:
-        # Not delete_documents_by_term: in tantivy 0.27 it silently misses unsigned values.
-        query = tantivy.Query.term_query(self._index.schema, field, value, index_option="basic")
-        with self._writing() as writer:
-            writer.delete_documents_by_query(query)
-
-    @contextmanager
-    def _writing(self) -> Iterator[tantivy.IndexWriter]:
-        """The writer; when it fails, which may be long after the cause, the error says what that was."""
-        writer = self._writer or self._start_writing()
-        self._is_dirty = True
-        try:
-            yield writer
-        except ValueError as error:
-            raise write_error(error, self._folder) from error
-
     def _searcher(self) -> tantivy.Searcher:
         return self._fixed or self._index.searcher()
 
-    def _reload(self) -> None:
-        self._index.reload()
-        self._forget_query()
-
-    def _forget_query(self) -> None:
+    def _forget(self) -> None:
         self._state += 1
         self._query = None
 
-    def _start_writing(self) -> tantivy.IndexWriter:
-        from findling.stores.filesystem import discard
-
-        try:
-            if self._seq is None:
-                # Nothing durable that is ours: start from an empty folder, whatever lies there.
-                discard(self._folder)
-                self._folder.mkdir(parents=True, mode=0o700)
-                self._index = _reloaded_on_demand(tantivy.Index(schema(), path=str(self._folder)))
-                self._forget_query()
-            self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
-            self._forms.begin(self._opstamp)
-        except (ValueError, OSError) as error:
-            raise write_error(error, self._folder) from error
-        return self._writer
-
-
-def _open_index(folder: Path) -> tantivy.Index:
-    try:
-        return _reloaded_on_demand(tantivy.Index.open(str(folder)))
-    except ValueError as error:
-        if "Failed to acquire Lockfile" not in str(error):
-            raise
-    # tantivy locks a folder for a moment even to read it. Where it may not, a folder of links to the files will do:
-    # once opened, they are mapped into memory and the links are no longer needed.
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as links:
-        for file in folder.glob("[!.]*"):
-            (Path(links) / file.name).symlink_to(file)
-        return _reloaded_on_demand(tantivy.Index.open(links))
-
-
-def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
-    # Left alone, tantivy reloads in the background, and the vocabulary of `_query` would be that of an older state.
-    index.config_reader("manual")
-    return index
+    def _begun(self, index: tantivy.Index) -> None:
+        self._forms.begin(self._opstamp)
 
 
 def _hits_of(result: tantivy.SearchResult, total: int) -> list[tuple[float | None, tantivy.DocAddress]]:

@@ -16,13 +16,16 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.values import read_json
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.analysis.stemming import extended_table, forms_table, stemmer_version
+
+if TYPE_CHECKING:
+    import tantivy  # a look at the notes does not load it
 
 __all__ = [
     "FORMS_FILE",
@@ -33,10 +36,13 @@ __all__ = [
     "FormsFile",
     "LegNote",
     "LegState",
+    "OpenedIndex",
     "damaged_parts",
     "files_of",
     "made_for",
+    "new_index",
     "note_parts",
+    "open_index",
     "read_opstamp",
     "read_state",
     "sampled_damage",
@@ -186,6 +192,9 @@ _MAGIC = (1337).to_bytes(4, "little")
 
 _LONGEST_FOOTER = 1 << 10
 
+_SCARCE_BYTES = 64_000_000
+"""With less space than the writer may flush at once, a writer that fails has run out of it."""
+
 _LARGEST_SAMPLE = 1 << 18
 """A file of so many bytes is looked at in 0.3 ms."""
 
@@ -197,8 +206,9 @@ class DamageGuard:
     query enters it hundreds of times, and a generator would take five times as long.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, leg: str = "keyword leg") -> None:
         self._folder = folder
+        self.leg = leg
 
     def __enter__(self) -> None:
         return None
@@ -208,27 +218,75 @@ class DamageGuard:
         if error is None or not (isinstance(error, ValueError) or type(error).__name__ == "PanicException"):
             return
         raise CorruptError(
-            f"the keyword leg in {self._folder} cannot be read: {error}", hint="findling doctor --repair"
+            f"the {self.leg} in {self._folder} cannot be read: {error}", hint="findling doctor --repair"
         ) from error
 
 
-_SCARCE_BYTES = 64_000_000
-"""With less space than the writer may flush at once, a writer that fails has run out of it."""
+class OpenedIndex(NamedTuple):
+    """An index, the change that it has reached, its files and its commit; no change where it is empty, in memory."""
+
+    tantivy_index: tantivy.Index
+    seq: int | None = None
+    files: tuple[int, ...] = ()
+    opstamp: int = 0
 
 
-def write_error(error: Exception, folder: Path) -> Exception:
-    """The error to raise for one of a writer: its cause may be long ago."""
+def open_index(folder: Path, owner: str, make: Callable[[], tantivy.Schema], guard: DamageGuard) -> OpenedIndex:
+    """The index in a folder, or an empty one in memory when there is none of this owner. Raises CorruptError."""
+    with guard:
+        while (state := read_state(folder)) is not None and state.note.made_for == owner:
+            files = files_of(folder)
+            index = _open_folder(folder)
+            # Else another process has committed or compacted it meanwhile.
+            if read_state(folder) == state and files_of(folder) == files:
+                return OpenedIndex(index, state.seq, files, state.opstamp)
+    return OpenedIndex(new_index(make()))
+
+
+def new_index(schema: tantivy.Schema, folder: Path | None = None) -> tantivy.Index:
+    """An empty index, in a folder or in memory."""
+    import tantivy
+
+    return _reloaded_on_demand(tantivy.Index(schema, path=None if folder is None else str(folder)))
+
+
+def write_error(error: Exception, folder: Path, leg: str) -> Exception:
+    """The error of a writer in the words of a person."""
     import shutil
 
     message = str(error)
     if "LockBusy" in message:
-        return LockedError(f"another process is writing the keyword leg in {folder}", hint="try again in a moment")
+        return LockedError(f"another process is writing the {leg} in {folder}", hint="try again in a moment")
     if isinstance(error, PermissionError) or "Permission denied" in message or not os.access(folder.parent, os.W_OK):
         return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
     # A thread of the writer that ran out of space does not say why it died.
     if "No space left" in message or shutil.disk_usage(folder.parent).free < _SCARCE_BYTES:
         return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
-    return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling doctor --repair")
+    return CorruptError(f"the {leg} in {folder} cannot be written: {message}", hint="findling doctor --repair")
+
+
+def _open_folder(folder: Path) -> tantivy.Index:
+    import tantivy
+
+    try:
+        return _reloaded_on_demand(tantivy.Index.open(str(folder)))
+    except ValueError as error:
+        if "Failed to acquire Lockfile" not in str(error):
+            raise
+    # tantivy locks a folder for a moment even to read it. Where it may not, a folder of links to the files will do:
+    # once opened, they are mapped into memory and the links are no longer needed.
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as links:
+        for file in folder.glob("[!.]*"):
+            (Path(links) / file.name).symlink_to(file)
+        return _reloaded_on_demand(tantivy.Index.open(links))
+
+
+def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
+    # Left alone, tantivy reloads in the background, and a vocabulary would be that of an older state.
+    index.config_reader("manual")
+    return index
 
 
 def damaged_parts(folder: Path) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from findling.domain.backends import Capabilities, StoreIdentity
 from findling.domain.errors import CorruptError, DiskFullError, NotIndexedError, StoreDamagedError
 from findling.stores.local.identity import (
+    EXACT,
     STORE_FILE,
     VIEWS,
     describe_loss,
@@ -27,6 +28,7 @@ from findling.stores.sqlite.store import SqliteStore
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
     from findling.stores.keyword.class_segments import ClassSegments
+    from findling.stores.keyword.exact_leg import TrigramLeg
     from findling.stores.keyword.leg import TantivyLeg
     from findling.stores.lock import WriteLock
     from findling.stores.vectors.vector_matrix import VectorMatrix
@@ -100,25 +102,49 @@ class LocalLegs:
         for folder in self.folder.glob("vectors-*") if model is None else [vector_folder(self.folder, model)]:
             discard(folder)
 
+    def exact_leg(self, store_id: str) -> TrigramLeg:
+        from findling.stores.keyword.exact_leg import TrigramLeg
+        from findling.stores.keyword.segment_files import sampled_damage
+
+        folder = self.folder / EXACT
+        if damaged := sampled_damage(folder):
+            what = f"{damaged} in the exact leg {folder} is not what was written"
+            raise CorruptError(what, hint="findling doctor --repair")
+        return TrigramLeg.open(folder, store_id=store_id)
+
+    def has_exact_leg(self) -> bool:
+        return (self.folder / EXACT).exists()
+
+    def discard_exact_leg(self) -> None:
+        from findling.stores.filesystem import discard
+
+        discard(self.folder / EXACT)
+
     def damage(self) -> list[str]:
         from findling.stores.keyword.class_files import SEGMENT
         from findling.stores.keyword.segment_files import damaged_parts
 
-        folders = (*sorted(self.folder.glob("keyword*")), *sorted(self.folder.glob(f"{VIEWS}/*{SEGMENT}")))
+        folders = (
+            *sorted(self.folder.glob("keyword*")),
+            self.folder / EXACT,
+            *sorted(self.folder.glob(f"{VIEWS}/*{SEGMENT}")),
+        )
         found = ((folder, damaged_parts(folder)) for folder in folders)
         return [f"{', '.join(wrong)} in {at}: not what was written; nothing is lost" for at, wrong in found if wrong]
 
     def settle(self, store: TruthStore) -> None:
         from findling.stores.keyword.segment_files import note_parts
 
-        for folder in self.folder.glob("keyword*"):
+        for folder in (*self.folder.glob("keyword*"), self.folder / EXACT):
             note_parts(folder)
 
 
 class LocalBackend(LocalLegs):
     """Implements `Backend` in one folder. `snapshot_bytes` limits automatic snapshots."""
 
-    capabilities = Capabilities(check=True, compact=True, snapshots=True, statistics="visible", vectors="ann")
+    capabilities = Capabilities(
+        check=True, compact=True, snapshots=True, statistics="visible", vectors="ann", regex=True
+    )
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -17,6 +17,7 @@ from findling.domain.ports import TruthStore
 
 __all__ = [
     "DAMAGED_FILE",
+    "EXACT",
     "IDENTITY_FILE",
     "STORE_FILE",
     "VIEWS",
@@ -42,6 +43,9 @@ IDENTITY_FILE = "truth.txt"
 DAMAGED_FILE = f"{STORE_FILE}.damaged"
 """A damaged store that another one has replaced."""
 
+EXACT = "exact"
+"""The folder of a workspace that holds the exact leg."""
+
 VIEWS = "views"
 """The folder of a workspace that holds the keyword legs of callers."""
 
@@ -60,7 +64,7 @@ def vector_folder(folder: Path, model: str) -> Path:
 
 def remove_drafts(folder: Path) -> None:
     """Delete drafts of killed processes from a workspace. The caller holds its write lock."""
-    for pattern in (".*.new", "keyword*/.tmp*", "keyword*/.*.new", "vectors-*/*.new"):
+    for pattern in (".*.new", "keyword*/.tmp*", "keyword*/.*.new", "exact/.*.new", "vectors-*/*.new"):
         for draft in folder.glob(pattern):
             with suppress(OSError):
                 draft.unlink()

@@ -15,9 +15,11 @@ from findling.domain.errors import CorruptError
 from findling.domain.ports import LegIndex
 from findling.stores.filesystem import discard, file_size, sync_folder
 from findling.stores.keyword.class_segments import discard_classes
+from findling.stores.keyword.exact_leg import TrigramLeg, exact_owner
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import Entries, adopt_index, count_entries
-from findling.stores.local.identity import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
+from findling.stores.keyword.segment_files import read_state
+from findling.stores.local.identity import DAMAGED_FILE, EXACT, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
 from findling.stores.sqlite.backup import copy_store
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
@@ -116,14 +118,18 @@ def rewrite_parts(
 
     `fill` has a new keyword leg catch up, which then takes the place of the present one.
     """
-    place = keyword_folder(folder, unit)
-    entries = count_entries(place)
-    if entries.all and (full or _is_skewed(entries)):
-        with _aside(place) as fresh:
-            with closing(TantivyLeg.open(fresh, store_id=store_id, unit=unit)) as leg:
-                fill(leg)
-            adopt_index(fresh, place)
-        yield "keyword leg"
+    opens: dict[Path, Callable[[Path], TantivyLeg | TrigramLeg]] = {
+        keyword_folder(folder, unit): lambda fresh: TantivyLeg.open(fresh, store_id=store_id, unit=unit),
+        folder / EXACT: lambda fresh: TrigramLeg.open(fresh, store_id=store_id),
+    }
+    for place, opened in opens.items():
+        entries = count_entries(place)
+        if entries.all and (full or _is_skewed(entries)):
+            with _aside(place) as fresh:
+                with closing(opened(fresh)) as leg:
+                    fill(leg)
+                adopt_index(fresh, place)
+            yield _part(place.name)
     for matrix in matrices(folder):
         if matrix.header.dead and (full or matrix.dead_share >= FREE_SHARE):
             from findling.stores.vectors.vector_matrix import rewrite_matrix
@@ -149,7 +155,15 @@ def _aside(place: Path) -> Iterator[Path]:
 
 def measure_parts(folder: Path) -> dict[str, int]:
     """The bytes of every part of a workspace, without its snapshots."""
-    parts = {"truth store": 0, "write-ahead log": 0, "keyword leg": 0, "vectors": 0, "views": 0, "other": 0}
+    parts = {
+        "truth store": 0,
+        "write-ahead log": 0,
+        "keyword leg": 0,
+        "exact leg": 0,
+        "vectors": 0,
+        "views": 0,
+        "other": 0,
+    }
     for path in folder.rglob("*"):
         top = path.relative_to(folder).parts[0]
         if top != "snapshots":
@@ -168,6 +182,9 @@ def absorbed_by_all(folder: Path, store_id: str) -> int | None:
         unit = place.name.removeprefix("keyword").removeprefix("-") or "chunk"
         with suppress(CorruptError):
             reached.append(TantivyLeg.open(place, store_id=store_id, unit=unit).seq())
+    if (folder / EXACT).exists():
+        with suppress(CorruptError):
+            reached.append(TrigramLeg.open(folder / EXACT, store_id=store_id).seq())
     # A leg that has absorbed nothing starts from nothing, with any log.
     return min(filter(None, reached), default=None)
 
@@ -191,11 +208,14 @@ def remove_stale(folder: Path, *, store_id: str, unit: str, models: frozenset[st
 def _stale(folder: Path, store_id: str, unit: str, models: frozenset[str]) -> Iterator[Path]:
     # Left by processes that were killed while they deleted a workspace, or made a leg aside.
     yield from (path for path in folder.parent.glob(".deleted-*") if _was_workspace(path))
-    yield from folder.glob("keyword*.fresh")
+    yield from (*folder.glob("keyword*.fresh"), *folder.glob(f"{EXACT}.fresh"))
     for matrix in matrices(folder):
         owner, _, model = matrix.header.made_for.partition("|")
         if owner != store_id or model not in models:
             yield matrix.folder
+    state = read_state(folder / EXACT) if (folder / EXACT).exists() else None
+    if state is not None and state.note.made_for != exact_owner(store_id):
+        yield folder / EXACT
     own = keyword_folder(folder, unit)
     others = (path for path in folder.glob("keyword*") if path != own and path.suffix != ".fresh")
     yield from _unused([*others, *folder.glob(f"{DAMAGED_FILE}*")])
@@ -228,10 +248,8 @@ def _part(top: str) -> str:
         return "truth store"
     if top.startswith(f"{STORE_FILE}-"):
         return "write-ahead log"
-    for start, part in (("keyword", "keyword leg"), ("vectors-", "vectors"), ("views", "views")):
-        if top.startswith(start):
-            return part
-    return "other"
+    starts = (("keyword", "keyword leg"), (EXACT, "exact leg"), ("vectors-", "vectors"), (VIEWS, "views"))
+    return next((part for start, part in starts if top.startswith(start)), "other")
 
 
 _NOT_COPIED = ("write.lock", "refine.lock", STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")

@@ -14,11 +14,22 @@ from functools import cache, lru_cache
 from re import _casefix, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+from findling.core import native
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Pattern, Required
 from findling.domain.values import changed
 
-__all__ = ["LONGEST_PATTERN", "Pattern", "Required", "compile_pattern", "fold", "required_trigrams", "trigrams"]
+__all__ = [
+    "LONGEST_PATTERN",
+    "Pattern",
+    "Required",
+    "coded",
+    "compile_pattern",
+    "fold",
+    "required_trigrams",
+    "trigram_form",
+    "trigrams",
+]
 
 LONGEST_PATTERN = 1_000
 """Characters of a pattern: as many as a query may have."""
@@ -47,14 +58,36 @@ def required_trigrams(pattern: Pattern) -> Required | None:
 
 def trigrams(folded: str) -> set[str]:
     """The trigrams of a folded text."""
-    found = set(map("".join, zip(folded, folded[1:], folded[2:], strict=False)))
-    return {trigram for trigram in found if "\n" not in trigram} if "\n" in folded else found
+    return {trigram for trigram in _rows(folded) if "\n" not in trigram}
+
+
+def trigram_form(folded: str) -> str:
+    """The trigrams of a folded text as an index takes them: each once, coded, with spaces between them."""
+    if native is not None:
+        return native.trigram_form(folded)
+    return " ".join([trigram for trigram in _rows(coded(folded)) if "\n" not in trigram])
+
+
+def coded(folded: str) -> str:
+    """The text with capitals, which no folded text has, for letters at which an index would split terms."""
+    return folded.translate(_CODES)
+
+
+def _rows(text: str) -> dict[str, None]:
+    return dict.fromkeys(map("".join, zip(text, text[1:], text[2:], strict=False)))
+
+
+_CODES = str.maketrans(" \t\r\f", "ABCD")
 
 
 def fold(text: str) -> str:
     """The text with one letter for all those that are equal when case is ignored; as long as it was."""
     if text.isascii():
         return text.lower()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = re.sub("[\ud800-\udfff]", "\ufffd", text)  # halves of letters, which no index takes
     # `lower` makes two letters of the first, and chooses between two sigmas by what follows.
     folded = text.replace("\u0130", "i").replace("\u03a3", "\u03c3").lower()
     for letter, first in _same_letters().items():

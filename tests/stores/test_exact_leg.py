@@ -1,0 +1,143 @@
+"""The exact leg keeps its contract, with the compiled core and without it, and survives what other legs survive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from findling.core import native
+from findling.domain.errors import CorruptError
+from findling.domain.ports import ExactLeg, TruthStore
+from findling.domain.queries import Pattern
+from findling.stores.keyword import exact_leg
+from findling.stores.keyword.exact_leg import TrigramLeg
+from findling.stores.local.backend import LocalBackend
+from findling.stores.local.maintenance import measure_parts, rewrite_parts
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.exact_leg import ExactLegSuite
+from findling.testing.keyword_leg import catch_up
+from findling.testing.samples import line_document
+from findling.text.query import patterns
+from findling.text.query.patterns import fold, required_trigrams, trigram_form
+
+
+class TestTrigramLeg(ExactLegSuite):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> Iterator[None]:
+        self.folder = tmp_path
+        self.opened: list[SqliteStore | TrigramLeg] = []
+        yield
+        for one in self.opened:
+            one.close()
+
+    def make_store(self) -> TruthStore:
+        store = SqliteStore.open(self.folder / "truth.db")
+        self.opened.append(store)
+        return store
+
+    def make_leg(self) -> ExactLeg:
+        leg = TrigramLeg.open(self.folder / "exact", store_id="test")
+        self.opened.append(leg)
+        return leg
+
+
+class TestTrigramLegWithoutCore(TestTrigramLeg):
+    @pytest.fixture(autouse=True)
+    def _no_core(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(exact_leg, "native", None)
+        monkeypatch.setattr(patterns, "native", None)
+
+
+@pytest.mark.skipif(native is None, reason="there is no compiled core")
+def test_an_index_of_the_core_continues_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(SqliteStore.open(tmp_path / "truth.db")) as store:
+        store.write([line_document("a", ["hello world"])])
+        with closing(TrigramLeg.open(tmp_path / "exact", store_id="s")) as leg:
+            catch_up(store, leg)
+        monkeypatch.setattr(exact_leg, "native", None)
+        store.write([line_document("b", ["hello wolf"])])
+        with closing(TrigramLeg.open(tmp_path / "exact", store_id="s")) as leg:
+            catch_up(store, leg)
+            assert (_found(leg, "hello wo"), _found(leg, "wolf")) == (2, 1)
+
+
+def test_a_leg_of_another_store_or_damaged_is_no_leg(tmp_path: Path) -> None:
+    backend = LocalBackend(tmp_path)
+    with closing(SqliteStore.open(tmp_path / "index.sqlite")) as store:
+        store.write([line_document(str(number), [f"text number {number}"]) for number in range(50)])
+        with closing(backend.exact_leg("one")) as leg:
+            catch_up(store, leg)
+            assert _found(leg, "text number 7") == 1
+        backend.settle(store)
+    assert measure_parts(tmp_path)["exact leg"] > 0
+    assert backend.damage() == []
+    with closing(backend.exact_leg("another")) as leg:
+        assert (leg.seq(), leg.size()) == (0, 0)
+    for part in (tmp_path / "exact").glob("*.term"):
+        data = bytearray(part.read_bytes())
+        data[len(data) // 2] ^= 0xFF
+        part.write_bytes(data)
+    assert any("exact" in problem for problem in backend.damage())
+    with pytest.raises(CorruptError, match="exact leg"):
+        for _ in range(100):  # one file of several is looked at
+            backend.exact_leg("one").close()
+    backend.discard_exact_leg()
+    assert not backend.has_exact_leg()
+
+
+def test_a_leg_of_deleted_entries_is_rewritten(tmp_path: Path) -> None:
+    backend = LocalBackend(tmp_path)
+    with closing(SqliteStore.open(tmp_path / "index.sqlite")) as store, closing(backend.exact_leg("s")) as leg:
+        store.write([line_document(str(number), [f"text number {number}"]) for number in range(50)])
+        catch_up(store, leg)
+        store.write([], [str(number) for number in range(25)])
+        catch_up(store, leg)
+        leg.close()
+        rewritten = rewrite_parts(tmp_path, "s", "chunk", full=False, fill=lambda fresh: catch_up(store, fresh))
+        assert "exact leg" in list(rewritten)
+        with closing(backend.exact_leg("s")) as fresh:
+            assert (fresh.seq(), fresh.size(), _found(fresh, "text number")) == (store.seq(), 25, 25)
+
+
+@pytest.mark.skipif(native is None, reason="there is no compiled core")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "ab",
+        "abc",
+        "abcabc",
+        "a\nb\nc",
+        "ab\ncd",
+        " \t\r\f\x0b\x00",
+        "é" * 5,
+        "數據庫數據庫",
+        "a😀b😀c",
+        "\x7f\x80\u07ff\u0800\uffff\U00010000",
+    ],
+)
+def test_the_core_gives_the_trigrams_of_python(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native is not None
+    given = native.trigram_form(fold(text))
+    monkeypatch.setattr(patterns, "native", None)
+    assert given == trigram_form(fold(text))
+
+
+@pytest.mark.skipif(native is None, reason="there is no compiled core")
+def test_the_core_gives_the_trigrams_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native is not None
+    sources = sorted(Path(pytest.__file__).parent.parent.glob("_pytest/*.py"))
+    texts = [source.read_text("utf-8") for source in sources] + ["".join(map(chr, range(0x100, 0xD800)))]
+    given = [native.trigram_form(fold(text)) for text in texts]
+    monkeypatch.setattr(patterns, "native", None)
+    assert given == [trigram_form(fold(text)) for text in texts]
+
+
+def _found(leg: ExactLeg, source: str) -> int:
+    required = required_trigrams(Pattern(source, False, False))
+    assert required is not None
+    return len(leg.candidates(required))

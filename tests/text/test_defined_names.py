@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from findling.domain.resources import Chunk
 from findling.text.analysis.scripts import name_parts, name_terms
-from findling.text.chunking.defined_names import defined_terms, named_lines
+from findling.text.chunking.defined_names import defined_terms, enclosing_name, named_lines
 
 CODE = {
     "python": (
@@ -113,3 +113,26 @@ def test_name_parts_are_those_of_every_style() -> None:
 
 def _chunk(start: int, end: int) -> Chunk:
     return Chunk(start, b"", 0, start, end, 1, 1)
+
+
+def test_a_line_is_in_the_innermost_definition_around_it() -> None:
+    text = (
+        "LIMIT = 3\nclass Session(Base):\n    def send(self):\n        if x:\n            go()\n\n"
+        "    def close(self):\n        pass\n\nrun()\n"
+    )
+    found = [enclosing_name(text, "python", ("class Session",), line) for line in (0, 1, 2, 3, 4, 6, 7, 9)]
+    send, close = "Session.send", "Session.close"
+    assert found == ["", "Session", send, send, send, close, close, ""]
+
+
+def test_a_chunk_inside_of_definitions_has_their_names_from_its_headings() -> None:
+    body = "if x:\n            go()\n        return 1"
+    assert enclosing_name(body, "python", ("class Session", "def send"), 1) == "Session.send"
+    method = "def send(self):\n        return 1\n\n    def close(self):\n        pass"
+    heading = ("class Session", "def send, def close")
+    assert [enclosing_name(method, "python", heading, line) for line in (0, 1, 3, 4)] == [
+        *["Session.send", "Session.send", "Session.close", "Session.close"]
+    ]
+    go = "func (c *Context) Get(key string) any {\n\treturn c.keys[key]\n}"
+    assert [enclosing_name(go, "go", ("func (c *Context) Get",), line) for line in range(3)] == ["Context.Get"] * 3
+    assert enclosing_name("# Session\ntext", "markdown", ("Session",), 1) == ""

@@ -186,7 +186,7 @@ class Hit:
     numbers of lines are 0. In a grouped answer the hit is the best chunk of its group, and `passages` are the others.
     `around` are the messages around the one found in a chat; their numbers count from it, below 0 before it. `author`
     and `at` (seconds since the epoch) are those of that message, or of the resource. `workspace` is the folder above
-    whose workspace holds it; empty for the workspace that was asked.
+    whose workspace holds it; empty for the workspace that was asked. `symbol` names the definition around `line`.
     """
 
     id: str
@@ -207,6 +207,7 @@ class Hit:
     passages: tuple[Passage, ...] = ()
     around: tuple[Line, ...] = ()
     workspace: str = ""
+    symbol: str = ""
 
 
 @record(kw_only=True)

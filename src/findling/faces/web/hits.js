@@ -90,7 +90,7 @@ function whereElement(hit) {
   const { place } = hit;
   const isSaid = (text) => place === text || place.startsWith(`${text}, `) || place.endsWith(`, ${text}`);
   // The heading of a passage of a chat is who speaks in it, and when.
-  const headings = hit.type === "chat" && place ? [] : hit.heading;
+  const headings = hit.type === "chat" && place ? [] : hit.symbol ? [hit.symbol] : hit.heading;
   const heading = headings.filter((one) => one && one !== hit.title && !isSaid(one)).join(" › ");
   const day = hit.at ? dayOf(hit.at) : "";
   const source = hit.path || hit.rid;

@@ -17,6 +17,7 @@ from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
 from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
 from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
 from findling.text.analysis.lines import SENTENCE_WORDS, LineIndex
+from findling.text.query.leaves import CODE_LANGUAGES
 from findling.text.query.tree import canonical, identifier_parts, positive_terms, positive_texts
 from findling.text.snippets import Match, Telling, plain_line, show_lines
 
@@ -109,6 +110,7 @@ def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
         place=shown.best.place,
         author=resource.author,
         at=resource.updated_at,
+        symbol=_symbol(ranked.stored, shown.best.number),
         receipt=_receipt(ranked, _matches(ranked.stored, shown.words, asked.forms), asked, store),
     )
     if resource.type == "chat":
@@ -118,6 +120,16 @@ def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
     if ranked.others:
         hit = with_passages(hit, ranked, asked)
     return hit
+
+
+def _symbol(stored: StoredChunk, line: int) -> str:
+    """The name of the definition around a line of code; empty for everything else."""
+    chunk, resource, text = stored
+    if not chunk.heading or chunk.places or resource.lang not in CODE_LANGUAGES:
+        return ""
+    from findling.text.chunking.defined_names import enclosing_name
+
+    return enclosing_name(text, resource.lang, chunk.heading, line - chunk.line_start)
 
 
 class _Shown(NamedTuple):

@@ -19,6 +19,7 @@ __all__ = [
     "NamedLine",
     "defined_terms",
     "definition_lines",
+    "enclosing_name",
     "name_of",
     "named_lines",
 ]
@@ -85,6 +86,65 @@ def defined_terms(text: str, lang: str, chunks: Sequence[Chunk]) -> list[str]:
         before = bisect_right(places, reached, first)
         defined.append(" ".join(terms[first:before]) if first < before else "")
     return defined
+
+
+def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> str:
+    """The name of the innermost definition around a line of a chunk, with its scopes: `Session.send`.
+
+    Lines count from 0. The headings of the chunk name scopes that begin above it. Empty where nothing encloses.
+    """
+    if lang not in CODE_LANGS or lang in _NAMELESS:
+        return ""
+    text = with_plain_breaks(text) if "\r" in text else text
+    lang = dialect_of(text, lang)
+    rows = text.split("\n")
+    indents = _indents(rows)
+    around: list[tuple[int, str, str]] = []
+    defined = set[str]()
+    for match in definition_lines(text, lang):
+        at = text.count("\n", 0, match.start())
+        name, scope = name_of(match[1], lang) if match.lastindex == 1 else ("", "")
+        defined |= {name, scope}
+        if at > line or not (name or scope):
+            continue
+        while around and around[-1][0] >= indents[at]:
+            around.pop()
+        around.append((indents[at], name or scope, scope if name else ""))
+        if at == line:
+            break
+    else:
+        is_closing = rows[line].lstrip().startswith(_CLOSINGS)
+        while around and indents[line] < around[-1][0] + (not is_closing):
+            around.pop()
+    outer = [name for step in heading if (name := _step_name(step, lang)) and name not in defined]
+    if around and around[0][2] and around[0][2] not in outer:
+        outer.append(around[0][2])
+    return ".".join([*outer, *(name for _, name, _ in around)])
+
+
+def _step_name(step: str, lang: str) -> str:
+    """The name of the one definition that a step of a heading path is the signature of."""
+    name, scope = name_of(step.rstrip("…"), lang) if ", " not in step else ("", "")
+    return name or scope
+
+
+_CLOSINGS = (")", "]", "}", "{", "end")
+
+
+def _indents(rows: Sequence[str]) -> list[int]:
+    """The indentation of each line. The first one has lost its own: it gets that of the least indented others."""
+    found = [len(row) - len(row.lstrip()) if row.strip() else -1 for row in rows]
+    least = min([indent for indent in found[1:] if indent >= 0], default=0)
+    if found[0] == 0 < least:
+        ends = any(indent == least and _ENDS.match(row) for indent, row in zip(found[1:], rows[1:], strict=True))
+        found[0] = least if ends else least - 1
+    return found
+
+
+_ENDS = re.compile(
+    r"\s*+(?:[)\]}@#]|end\b|def\b|async\b|class\b|fn\b|pub\b|fun\b|func|public|private|protected|static)"
+)
+"""Lines that stand as deep as a definition does, not as its body."""
 
 
 def name_of(signature: str, lang: str) -> tuple[str, str]:

@@ -223,7 +223,7 @@ def _header(hit: Hit, view: View) -> str:
         location = f"[{hit.workspace}] {location}"
     if hit.place or hit.line:
         location += f" {hit.place}" if hit.place else f":{hit.line}"
-    heading = " › ".join(hit.heading)
+    heading = hit.symbol or " › ".join(hit.heading)
     if hit.type == "chat":
         heading = hit.title or heading
     elif hit.type != "file" and hit.title and hit.heading[:1] != (hit.title,):

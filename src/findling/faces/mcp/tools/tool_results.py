@@ -235,7 +235,8 @@ def _result(
     start = max(min(best, len(hit.lines) - count), 0)
     shown = hit.lines if is_whole else hit.lines[start : start + count]
     facts: dict[str, Any] = {
-        "heading": " › ".join(hit.heading) if hit.type == "file" or is_full else "",
+        "symbol": hit.symbol,
+        "heading": " › ".join(hit.heading) if is_full or (hit.type == "file" and not hit.symbol) else "",
         "workspace": hit.workspace,
         "author": hit.author,
         "date": iso_time(hit.at)[:10],

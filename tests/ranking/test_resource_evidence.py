@@ -39,6 +39,13 @@ def test_a_definition_of_the_name_comes_first_and_a_file_of_that_name_before_oth
     assert order([Clue(1, 1.0, "a", ("client",)), Clue(2, 0.9, "b", ("session", "pool"))], question) == [1, 2]
 
 
+def test_a_definition_is_first_wherever_it_stands_and_the_usual_place_before_others() -> None:
+    question = ResourceQuestion(("strip",), ("strip",), is_name=True)
+    clues = [Clue(1, 1.0, "a"), Clue(2, 0.5, "b", role="compatibility", defines=("strip",))]
+    assert order(clues, question) == [2, 1]
+    assert order([*clues, Clue(3, 0.5, "c", defines=("strip",))], question) == [3, 2, 1]
+
+
 def test_several_good_passages_lift_a_resource_and_further_ones_yield() -> None:
     clues = [Clue(1, 1.0, "a"), Clue(2, 0.95, "b"), Clue(3, 0.95, "b"), Clue(4, 0.95, "b")]
     assert order(clues) == [2, 1, 3, 4]

@@ -14,6 +14,7 @@ from findling.text.query.asked_names import asked_names, defines, looks_like_cod
         ("router", ("router",), True),
         ("Session.send", ("send",), True),
         ("std::vector", ("vector",), True),
+        ("function", ("function",), True),
         ("class Router", ("Router",), True),
         ("getUser()", ("getUser",), True),
         ("What does the `run_target` method of the DiffExecutor do?", ("run_target", "DiffExecutor"), False),

@@ -25,7 +25,7 @@ _IN_FOLDER = 0.2
 _POOLED, _POOL = 0.3, 6
 """Gain of the resource whose best passages are strongest together, and how many of them count."""
 
-_DEFINED, _MENTIONED = 1.0, 0.2
+_DEFINED, _MENTIONED = 1.0, 0.3
 """Gain of a definition of what was asked for: of a question that is a name, and of one that has other words as well."""
 
 _REPEATED = 0.4
@@ -91,7 +91,7 @@ class ResourceRanking:
         self._gains = _resource_gains({clue.resource: clue for clue in clues}, self._pools, question)
         shared = {resource: sum([gain.value for gain in gains]) for resource, gains in self._gains.items()}
         alone = [
-            ((self.start[clue.id] + shared[clue.resource] + self._defined(clue)) * self._held(clue), clue)
+            ((self.start[clue.id] + shared[clue.resource]) * self._held(clue) + self._defined(clue), clue)
             for clue in clues
         ]
         alone.sort(key=_strength_of, reverse=True)
@@ -105,15 +105,17 @@ class ResourceRanking:
 
     def parts(self, item: int) -> tuple[ResourcePart, ...]:
         """The factors that lead from the strength of a passage before all parts to that in the ranking."""
-        clue, strength, parts = self._clues[item], self.start[item], []
-        gains = [(gain.name, gain.value, self._reason(gain, clue)) for gain in self._gains[clue.resource]]
-        if clue.defines:
-            gains.insert(0, ("definition", self._defined(clue), f"it defines {', '.join(clue.defines)}"))
-        for name, value, reason in gains:
-            parts.append(ResourcePart(name, 1 + value / strength, reason))
-            strength += value
+        clue, strength = self._clues[item], self.start[item]
+        parts = []
+        for gain in self._gains[clue.resource]:
+            parts.append(ResourcePart(gain.name, 1 + gain.value / strength, self._reason(gain, clue)))
+            strength += gain.value
         if (held := self._held(clue)) < 1:
             parts.append(ResourcePart("path", held, f"{clue.role}, which was not asked for"))
+            strength *= held
+        # Last, since a definition of the very name is meant wherever it stands.
+        if gained := self._defined(clue):
+            parts.append(ResourcePart("definition", 1 + gained / strength, f"it defines {', '.join(clue.defines)}"))
         if above := self._above[item]:
             parts.append(ResourcePart("repeated", _REPEATED**above, f"{counted(above, 'passage')} of it above"))
         return tuple(parts)

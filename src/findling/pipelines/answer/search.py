@@ -284,7 +284,7 @@ def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Fo
         return found
     from findling.pipelines.retrieve.resource_order import order_by_resources
 
-    return order_by_resources(legs, question, found)
+    return order_by_resources(legs, question, found, best)
 
 
 def _first_window(context: StepContext, wanted: int) -> int:

@@ -34,14 +34,14 @@ _SAYS_NOTHING = frozenset("class code file function how implementation method us
 """Words of questions about code that no file is named for."""
 
 
-def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, known: Mapping[int, Resource]) -> Found:
     """The findings with the best candidates in the order of their evidence and of that about their resources.
 
     The first hit keeps the score of its evidence, and the others score in proportion. Answers that are not about code
-    stay as they are.
+    stay as they are. Some resources are `known` already.
     """
     best = found.candidates[:COMPARED]
-    resources = legs.store.resources_of([candidate.cid for candidate in best])
+    resources = {**known, **legs.store.resources_of([one.cid for one in best if one.cid not in known])}
     if not _is_code(legs, best, resources):
         return found
     asked = _question(question.text)
@@ -66,10 +66,10 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) 
 def _is_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> bool:
     """Whether candidates are code, by their language; what is no file is judged by its look."""
     first = [candidate.cid for candidate in best[:_JUDGED] if candidate.cid in resources]
+    least = min(_SOME, len(first))
     if not any(resources[cid].path for cid in first):
-        texts = legs.store.chunks(first).values()
-        return 2 * sum([looks_like_code(stored.text) for stored in texts]) > len(first)
-    if sum([resources[cid].lang in CODE_LANGS for cid in first]) < min(_SOME, len(first)):
+        return sum([looks_like_code(stored.text) for stored in legs.store.chunks(first).values()]) >= least > 0
+    if sum([resources[cid].lang in CODE_LANGS for cid in first]) < least:
         return False
     return 2 * sum([resource.lang in CODE_LANGS for resource in resources.values()]) >= len(resources)
 

@@ -22,7 +22,9 @@ def asked_names(query: str) -> AskedNames:
     `function`, `method` and their like.
     """
     found: dict[str, None] = {}
-    words = [word for word in query.split() if word.strip("`").lower() not in _KINDS]
+    words = query.split()
+    if len(words) > 1:
+        words = [word for word in words if word.strip("`").lower() not in _KINDS]
     if len(words) == 1:
         last = _last_part(words[0].strip("`'\"(){};,"))
         return AskedNames((last,) if last else (), bool(last))

@@ -116,7 +116,9 @@ def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list
         found.append(exact_phrase(asked, terms(text), most=plan.phrase_boost))
     if plan.boosts:
         fields |= {"heading": terms("\n".join(chunk.heading)), "tags": terms(" ".join(resource.tags))}
-        found += [field_match(field, asked, words) for field, words in fields.items()]
+        # Evidence about resources may have counted the file name already.
+        told = {step.name for step in entry.steps}
+        found += [field_match(field, asked, words) for field, words in fields.items() if field not in told]
         found += _boosts_of_the_writer(entry, asked, plan, now)
         if plan.phrase_boost <= 1:
             found.append(exact_phrase(asked, terms(text)))

@@ -27,8 +27,7 @@ _JUDGED, _SOME = 10, 2
 code are often the best by words and meaning."""
 
 _MOST_DEFINERS = 60
-_MOST_ADDED = 20
-"""Chunks that define a name, and those of them that are added where words have not found them among the best."""
+"""Chunks that define an asked name, best by words: those that words have not found among the best are added."""
 
 _SAYS_NOTHING = frozenset("class code file function how implementation method used using work works".split())
 """Words of questions about code that no file is named for."""
@@ -47,7 +46,7 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     asked = _question(question.text)
     bare = [cid for cid, resource in resources.items() if not resource.lang]
     definers, scores = _definers(legs, question, asked.names, bare)
-    if asked.is_name and (missing := [cid for cid in definers if cid not in resources][:_MOST_ADDED]):
+    if asked.is_name and (missing := [cid for cid in definers if cid not in resources]):
         best += _as_candidates(found, {cid: scores[cid] for cid in missing})
         resources |= legs.store.resources_of(missing)
     clues = [
@@ -101,7 +100,7 @@ def _definers(
         exact = [cid for cid in scores if name in defined.get(cid, ())]
         for cid in exact or [cid for cid in scores if loose_name(name) in loose.get(cid, ())]:
             found.setdefault(cid, []).append(name)
-    for cid, stored in legs.store.chunks(bare).items():
+    for cid, stored in legs.store.chunks(bare).items() if bare else ():
         if own := [name for name in names if defines(stored.text, name)]:
             found[cid] = own
     return found, scores

@@ -114,7 +114,7 @@ def test_what_is_left_out_says_how_to_get_at_it(long_names: Served, root: Path) 
         by_tokens = call(one.server, "search", query="session token", max_chars=100_000)
         assert by_tokens["left_out"].endswith("results; go on with next_cursor")
         alike = call(one.server, "similar", id=first["id"], max_chars=100_000)
-        assert alike["left_out"].endswith("results; the setting mcp.max_tokens allows no more")
+        assert alike["left_out"].endswith("results; max_tokens allows no more")
 
 
 def test_an_answer_that_is_cut_is_searched_for_once(long_names: Served) -> None:

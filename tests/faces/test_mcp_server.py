@@ -344,6 +344,28 @@ def test_an_answer_keeps_to_its_characters(project: Path) -> None:
     assert pages == [hit["id"] for hit in whole["results"]]
 
 
+def test_an_answer_keeps_to_the_tokens_that_were_asked_for(project: Path) -> None:
+    for number in range(30):
+        (project / f"n{number:02}.md").write_text(f"# Note {number}\n\nbudget " + "words and more words " * 60)
+    with served(project) as one:
+        for name, arguments in (
+            ("search", {"query": "budget", "limit": 30}),
+            ("similar", {"id": "n03.md", "limit": 30}),
+        ):
+            sizes = [
+                count_tokens(compact_json(call(one.server, name, **arguments, **limits)))
+                for limits in ({"max_tokens": 600}, {}, {"max_tokens": 6000}, {"max_tokens": 90_000})
+            ]
+            assert sizes[0] <= 600 < sizes[1] <= 2000 < sizes[2] <= 6000 < sizes[3] <= 8000, name
+        both = call(one.server, "search", query="budget", limit=30, max_tokens=6000, max_chars=3000)
+        assert len(compact_json(both)) <= 3000
+
+
+def test_a_result_leads_with_its_place(shop: Served) -> None:
+    found = call(shop.server, "search", query="login")["results"][0]
+    assert list(found)[:3] == ["path", "lines", "title"]
+
+
 def _all_pages(one: Served, **options: Any) -> list[str]:
     ids: list[str] = []
     cursor = ""

@@ -18,6 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 import findling
+from findling.faces.mcp.tools.tools import TOOLS
 from findling.service.client.daemon_state import running
 from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import asked, make_project, text_of
@@ -139,7 +140,7 @@ async def _every_tool(client: Client) -> None:
         return document
 
     assert "evidence, not instructions" in (client.instructions or "")
-    assert [tool.name for tool in (await client.list_tools()).tools][:2] == ["search", "fetch"]
+    assert {"search", "fetch"} <= {tool.name for tool in (await client.list_tools()).tools}
     assert (await ask("search", query="session token"))["total"] == 2
     assert (await ask("fetch", id="docs/guide.md"))["text"].startswith("# Guide")
     assert (await ask("explain", query="token", id="src/auth.py"))["found"]
@@ -154,6 +155,30 @@ async def _every_tool(client: Client) -> None:
 def test_alone(world: _World, no_daemon: None, tmp_path: Path) -> None:
     """The first search of a folder indexes it."""
     asked(_World(make_project(tmp_path / "another"), world.env).server(), _every_tool, "legacy")
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_a_large_folder_is_answered_from_a_part_at_once(
+    world: _World, a_daemon: _Daemon, tmp_path: Path, with_daemon: bool
+) -> None:
+    """The client that begins is told so, and the first answer says how much is missing in it."""
+    forest = tmp_path / "forest"
+    forest.mkdir()
+    for number in range(400):
+        (forest / f"leaf{number}.md").write_text(f"# Leaf {number}\n\n" + f"bark and moss {number}\n" * 450)
+    (forest / "okapi.md").write_text("# Zoo\n\nThe okapi sleeps.\n")
+    if with_daemon and not a_daemon.is_running:
+        a_daemon.start()
+    elif not with_daemon:
+        a_daemon.end(signal.SIGTERM)
+
+    async def ask(client: Client) -> Any:
+        assert "the first answer takes about two seconds" in (client.instructions or "")
+        return await client.call_tool("search", {"query": "okapi"})
+
+    found = asked(_World(forest, world.env).server(), ask, "legacy").structured_content
+    assert [result["path"] for result in found["results"]] == ["okapi.md"]
+    assert "of 401 files are indexed so far" in " ".join(found["degraded"])
 
 
 def test_stdout_is_for_messages_alone(world: _World, no_daemon: None) -> None:
@@ -198,7 +223,7 @@ def test_a_daemon_that_is_killed_is_not_missed(world: _World, daemon: _Daemon) -
                 assert login.structured_content == before.structured_content
                 assert token.structured_content["total"] == 2
                 assert basket.structured_content["total"] == 1
-                assert len((await client.list_tools()).tools) == 7
+                assert len((await client.list_tools()).tools) == len(TOOLS)
 
     asyncio.run(ask())
 

@@ -140,6 +140,16 @@ class SearchFilters(Arguments):
         return written_filters(**{**self.model_dump(), "type": [name.lower() for name in self.type]})
 
 
+_MaxChars = Annotated[int, Field(ge=1000, le=_MOST_CHARS)]
+_MaxTokens = Annotated[int | None, Field(ge=250, le=_MOST_CHARS, description="instead of max_chars")]
+
+
+def _sizes(asked: SearchArguments | SimilarArguments) -> tuple[int, int | None]:
+    """The limits of characters and tokens; where only tokens are limited, characters are not."""
+    is_free = asked.max_tokens is not None and "max_chars" not in asked.model_fields_set
+    return 1 << 62 if is_free else asked.max_chars, asked.max_tokens
+
+
 class _Query(Arguments):
     """The question itself."""
 
@@ -183,7 +193,12 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
     detail: Annotated[Literal["concise", "full"], Field(description="full: more lines, and how each scored")] = (
         "concise"
     )
-    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+    max_chars: _MaxChars = 8000
+    max_tokens: _MaxTokens = None
+
+    def sizes(self) -> tuple[int, int | None]:
+        """The limits of the answer, in characters and in tokens."""
+        return _sizes(self)
 
     def to_changes(self) -> dict[str, Any]:
         """Fields of the plan that were given another value than that of the profile."""
@@ -222,7 +237,12 @@ class SimilarArguments(Arguments):
 
     id: _Id
     limit: _Limit = 10
-    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+    max_chars: _MaxChars = 8000
+    max_tokens: _MaxTokens = None
+
+    def sizes(self) -> tuple[int, int | None]:
+        """The limits of the answer, in characters and in tokens."""
+        return _sizes(self)
 
 
 class GrepArguments(Arguments):

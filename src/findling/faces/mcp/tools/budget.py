@@ -157,7 +157,7 @@ def _told(kept: int, of: int, *, more_chars: bool, can_go_on: bool) -> str:
         *(["go on with next_cursor"] if can_go_on else []),
     ]
     left = f"the last {of - kept} of {counted(of, 'result')}"
-    return f"{left}; {' or '.join(ways)}" if ways else f"{left}; the setting mcp.max_tokens allows no more"
+    return f"{left}; {' or '.join(ways)}" if ways else f"{left}; max_tokens allows no more"
 
 
 def _cut(result: dict[str, Any], size: int) -> dict[str, Any]:

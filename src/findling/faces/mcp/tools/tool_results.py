@@ -22,6 +22,7 @@ __all__ = [
     "RememberResult",
     "SearchResult",
     "SearchResults",
+    "SimilarResults",
     "StatusResult",
     "cut",
     "describe_explanation",
@@ -47,12 +48,12 @@ _MOST_TOLD = 10
 
 
 class SearchResult(TypedDict):
-    id: str
-    passage: str
-    title: str
-    url: str
     path: str
     lines: str
+    title: str
+    id: str
+    passage: str
+    url: str
     type: str
     score: float
     snippet: str
@@ -78,6 +79,16 @@ class SearchResults(TypedDict):
     files: dict[str, int]
     relaxed: list[dict[str, Any]]
     related: list[dict[str, Any]]
+
+
+class SimilarResults(TypedDict):
+    """The same keys as those of a search, described once: the list of tools costs every session its tokens."""
+
+    results: list[dict[str, Any]]
+    total: int
+    truncated: bool
+    left_out: str
+    degraded: list[str]
 
 
 class FetchResult(TypedDict):
@@ -249,12 +260,12 @@ def _result(
             {"passage": one.id, "lines": _lines(one.line_start, one.line_end, one.place)} for one in hit.passages
         ]
     return {
-        "id": hit.rid,
-        "passage": hit.id,
-        "title": cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW),
-        "url": _address(hit.rid, hit.type, hit.path, root, hit.line or hit.line_start),
         "path": hit.path,
         "lines": _lines(hit.line_start, hit.line_end, hit.place),
+        "title": cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW),
+        "id": hit.rid,
+        "passage": hit.id,
+        "url": _address(hit.rid, hit.type, hit.path, root, hit.line or hit.line_start),
         "type": hit.type,
         "score": round(hit.score, 4),
         "snippet": _snippet(shown, is_whole=is_whole),

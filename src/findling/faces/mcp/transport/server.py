@@ -30,8 +30,9 @@ from findling.domain.results import Degradation
 from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
 from findling.faces.mcp.tools.arguments import Arguments, input_schema, output_schema, read_arguments
 from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, fit_text
+from findling.faces.mcp.tools.instructions import make_instructions, status_document
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS
-from findling.faces.mcp.tools.tools import Tool, make_instructions, offered_tools, status_document
+from findling.faces.mcp.tools.tools import Tool, offered_tools
 from findling.service.agents.savings import note_answer
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
@@ -92,6 +93,9 @@ _PROGRESS_EVERY_S = 0.2
 
 _WRITERS = CapacityLimiter(8)
 """Threads that write: an index run takes as long as it takes, and must not have a thread that answers questions."""
+
+_MOST_NOTED = 50
+"""Documents of an answer whose tokens are counted; each takes 0.2 ms."""
 
 _FAULT = "this is a fault in findling; its log says more"
 
@@ -235,10 +239,10 @@ def _noted(desk: Desk, tool: Tool, document: dict[str, Any]) -> dict[str, Any]:
     """The answer of a tool, whose tokens are noted beside those of the documents that it names."""
     if desk.settings["mcp.savings"]:
         results = document.get("results") or ([document] if "text" in document else [])
-        named = dict.fromkeys(str(result.get("id") or result.get("path") or "") for result in results)
+        named = [str(result.get("id") or result.get("path") or "") for result in results]
         tokens = 0
         with desk.reading() as client:
-            for name in named:
+            for name in list(dict.fromkeys([*named, *document.get("matches", ())]))[:_MOST_NOTED]:
                 with suppress(FindlingError):  # deleted since it was found
                     tokens += count_tokens(client.fetch(name).text)
         home = home_folder(desk.settings["store.home"])

@@ -53,15 +53,8 @@ def agents() -> None:
 @_dry_run
 @click.option("--force", is_flag=True, help="Replace an entry of the same name that starts something else.")
 @click.option("--no-instructions", is_flag=True, help="Write the entry alone.")
-@json_option
 def _install(
-    names: tuple[str, ...],
-    scope: str,
-    path: str | None,
-    dry_run: bool,
-    force: bool,
-    no_instructions: bool,
-    as_json: bool,
+    names: tuple[str, ...], scope: str, path: str | None, dry_run: bool, force: bool, no_instructions: bool
 ) -> int:
     """Write the entry and the instructions of agents: those named, or those found on this machine."""
     from findling.service.agents.installing import plan_install
@@ -84,7 +77,7 @@ def _install(
     if not chosen:
         note("no agent was found on this machine", f"findling agents install {next(iter(AGENTS))}, or another name")
         return 1
-    return _carry_out(chosen, plan, root, dry_run=dry_run, as_json=as_json)
+    return _carry_out(chosen, plan, root, dry_run=dry_run)
 
 
 @agents.command("uninstall")
@@ -92,31 +85,27 @@ def _install(
 @_scope
 @_path
 @_dry_run
-@json_option
-def _uninstall(names: tuple[str, ...], scope: str, path: str | None, dry_run: bool, as_json: bool) -> int:
+def _uninstall(names: tuple[str, ...], scope: str, path: str | None, dry_run: bool) -> int:
     """Remove what install wrote for agents: those named, or all of them. An entry of somebody else stays."""
     from findling.service.agents.installing import plan_uninstall
 
     root = _root(path)
     chosen = _chosen(names, scope) if names else [name for name, agent in AGENTS.items() if agent.files(scope)]
     others = [name for name in AGENTS if name not in chosen]
-    return _carry_out(
-        chosen,
-        lambda name, drafts: plan_uninstall(name, scope, root, drafts, others),
-        root,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+
+    def plan(name: str, drafts: Drafts) -> list[FileChange]:
+        return plan_uninstall(name, scope, root, drafts, others)
+
+    return _carry_out(chosen, plan, root, dry_run=dry_run)
 
 
 @agents.command("list")
-@_path
 @json_option
-def _list(path: str | None, as_json: bool) -> int:
+def _list(as_json: bool) -> int:
     """List the agents: whether they are here, and whether they have our entry, for all projects and for this one."""
     from findling.service.agents.installing import agent_state
 
-    root = _root(path)
+    root = _root(None)
     rows: list[dict[str, Any]] = []
     for name, agent in AGENTS.items():
         states = {scope: agent_state(name, scope, root) for scope in SCOPES}
@@ -171,12 +160,7 @@ def _savings(as_json: bool) -> int:
 
 
 def _carry_out(
-    chosen: Iterable[str],
-    plan: Callable[[str, Drafts], list[FileChange]],
-    root: Path,
-    *,
-    dry_run: bool,
-    as_json: bool,
+    chosen: Iterable[str], plan: Callable[[str, Drafts], list[FileChange]], root: Path, *, dry_run: bool
 ) -> int:
     """Plan and write file after file. An agent whose files cannot be edited keeps them, and the others go on."""
     from findling.service.agents.installing import FileChange, carry_out, installing_alone
@@ -195,16 +179,14 @@ def _carry_out(
             except FindlingError as error:
                 note(f"{AGENTS[name].title}: {error.message}", error.hint)
                 code = 2
-    if as_json:
-        keys = ("agent", "kind", "path", "outcome")
-        write_json(dry_run=dry_run, changes=[{key: str(getattr(change, key)) for key in keys} for change in done])
-    elif dry_run:
+    if dry_run:
         write("".join(_diff(change) for change in done if change.is_one))
+        if not any(change.is_one for change in done):
+            note("nothing would change")
+        return code
     told = [change for change in done if change.is_one or change.outcome != "absent"]
-    if told and not as_json and not dry_run:
+    if told:
         write_table((change.agent, change.kind, change.outcome, str(change.path)) for change in told)
-    if dry_run and not as_json and not any(change.is_one for change in done):
-        note("nothing would change")
     return code
 
 

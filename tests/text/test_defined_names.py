@@ -136,3 +136,10 @@ def test_a_chunk_inside_of_definitions_has_their_names_from_its_headings() -> No
     go = "func (c *Context) Get(key string) any {\n\treturn c.keys[key]\n}"
     assert [enclosing_name(go, "go", ("func (c *Context) Get",), line) for line in range(3)] == ["Context.Get"] * 3
     assert enclosing_name("# Session\ntext", "markdown", ("Session",), 1) == ""
+
+
+def test_comments_and_decorators_in_front_of_a_definition_belong_to_it() -> None:
+    go = "const a = 1\n\n// Group holds routes.\n// It is shared.\ntype Group struct {\n\tname string\n}\n"
+    assert [enclosing_name(go, "go", (), line) for line in (2, 3, 4, 5)] == ["Group"] * 4
+    python = "class A:\n    # Cached for good.\n    @cache\n    def b(self): ...\n\n    # The end.\n"
+    assert [enclosing_name(python, "python", (), line) for line in (1, 2, 3, 5)] == ["A.b", "A.b", "A.b", "A"]

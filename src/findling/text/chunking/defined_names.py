@@ -91,7 +91,8 @@ def defined_terms(text: str, lang: str, chunks: Sequence[Chunk]) -> list[str]:
 def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> str:
     """The name of the innermost definition around a line of a chunk, with its scopes: `Session.send`.
 
-    Lines count from 0. The headings of the chunk name scopes that begin above it. Empty where nothing encloses.
+    Lines count from 0. The headings of the chunk name scopes that begin above it. Comments and decorators in front of
+    a definition belong to it. Empty where nothing encloses.
     """
     if lang not in CODE_LANGS or lang in _NAMELESS:
         return ""
@@ -101,8 +102,11 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
     indents = _indents(rows)
     around: list[tuple[int, str, str]] = []
     defined = set[str]()
-    for match in definition_lines(text, lang):
-        at = text.count("\n", 0, match.start())
+    found = [(text.count("\n", 0, match.start()), match) for match in definition_lines(text, lang)]
+    behind = next((at for at in range(line, len(rows)) if not rows[at].lstrip().startswith(_IN_FRONT)), line)
+    if any(at == behind for at, _ in found):
+        line = behind
+    for at, match in found:
         name, scope = name_of(match[1], lang) if match.lastindex == 1 else ("", "")
         defined |= {name, scope}
         if at > line or not (name or scope):
@@ -128,6 +132,7 @@ def _step_name(step: str, lang: str) -> str:
     return name or scope
 
 
+_IN_FRONT = ("//", "/*", "*", "#", "@", "--", ";;", "%%")
 _CLOSINGS = (")", "]", "}", "{", "end")
 
 

@@ -141,5 +141,5 @@ def test_a_chunk_inside_of_definitions_has_their_names_from_its_headings() -> No
 def test_comments_and_decorators_in_front_of_a_definition_belong_to_it() -> None:
     go = "const a = 1\n\n// Group holds routes.\n// It is shared.\ntype Group struct {\n\tname string\n}\n"
     assert [enclosing_name(go, "go", (), line) for line in (2, 3, 4, 5)] == ["Group"] * 4
-    python = "class A:\n    # Cached for good.\n    @cache\n    def b(self): ...\n\n    # The end.\n"
-    assert [enclosing_name(python, "python", (), line) for line in (1, 2, 3, 5)] == ["A.b", "A.b", "A.b", "A"]
+    python = "import x\n\nclass A:\n    # Cached for good.\n    @cache\n    def b(self): ...\n\n    # The end.\n"
+    assert [enclosing_name(python, "python", (), line) for line in (3, 4, 5, 7)] == ["A.b", "A.b", "A.b", "A"]

@@ -88,8 +88,8 @@ class ReadStore(Protocol):
     def resources(self) -> Iterator[Resource]:
         """All resources in the order of their ids, as they are at the time of the call."""
 
-    def rights(self, since: int = 0) -> list[Right]:
-        """The rights to each resource that was changed after `since`, in order of their numbers."""
+    def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
+        """The rights to resources changed after `since`, all or those `among` some, in the order of their numbers."""
 
     def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
         """The texts of those resources that exist among `numbers`, in the order of these."""

@@ -160,6 +160,8 @@ class RecordSuite(StoreSuite):
             ("a", "", ()),
             ("c", "", None),
         ]
+        assert [right.rid for right in store.rights(among={numbers["c"], numbers["b"], 987_654})] == ["b", "c"]
+        assert store.rights(among=()) == []
         before = {right.rid: right.seq for right in store.rights()}
         store.write([line_document("a", ["x"], visibility=("user:ann",))])
         after = {right.rid: right for right in store.rights()}

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from itertools import islice
 
 from findling.domain.budgets import current_budget
+from findling.domain.queries import Filters
 from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile
 from findling.domain.resources import StoredText
 from findling.domain.results import Degradation
@@ -13,7 +14,7 @@ from findling.domain.values import counted
 from findling.pipelines.exact.candidates import candidate_resources
 from findling.pipelines.exact.line_matches import count_spans, inverted, matching_lines, with_context
 from findling.pipelines.exact.line_patterns import LinePattern, compile_lines
-from findling.pipelines.exact.path_globs import path_filter, path_order
+from findling.pipelines.exact.path_globs import is_at, path_filter, path_order
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
@@ -61,23 +62,27 @@ def _ignores_case(asked: GrepRequest) -> bool:
 
 
 def _chosen(legs: Retrievers, asked: GrepRequest, root: str) -> tuple[list[int], str]:
-    """The resources to look at, in the order of their paths, and the strategy that has found them."""
-    within = asked.within or ""
+    """The resources to look at, in the order of their paths, and the strategy that has found them.
+
+    Numbers come first, and paths of candidates alone: 16,000 paths take 30 ms, as long as all else of a rare pattern.
+    """
+    within, store = asked.within or "", legs.store
+    numbers = list(store.matching(Filters(within=within)))
+    of_files = Filters(lang=tuple(sorted(_LINES_OF_THE_FILE)), within=within)
+    as_files = set(store.matching(of_files)) if root else set[int]()
+    found, strategy = candidate_resources(legs, asked, [one for one in numbers if one not in as_files])
+    kept = as_files.union(found)
     accepts = path_filter(asked.globs, asked.base)
-    asked_for = [
+    chosen = [
         one
-        for one in legs.store.rights()
-        if (accepts(one.path) if one.path else not asked.globs and not within)
-        and (not within or one.path == within or one.path.startswith(f"{within}/"))
+        for one in store.rights(among=kept if len(kept) < len(numbers) else None)
+        if (accepts(one.path) and is_at(one.path, within) if one.path else not asked.globs and not within)
     ]
     # What is no file comes last, by its id.
-    asked_for.sort(key=lambda one: (not one.path, path_order(one.path or one.rid)))
-    as_files = {one.number for one in asked_for if root and _has_own_lines(one.path)}
-    found, strategy = candidate_resources(legs, asked, [one.number for one in asked_for if one.number not in as_files])
-    if as_files:
-        strategy += f", {counted(len(as_files), 'file')} read as they are"
-    kept = as_files.union(found)
-    return [one.number for one in asked_for if one.number in kept], strategy
+    chosen.sort(key=lambda one: (not one.path, path_order(one.path or one.rid)))
+    if direct := sum(one.number in as_files for one in chosen):
+        strategy += f", {counted(direct, 'file')} read as they are"
+    return [one.number for one in chosen], strategy
 
 
 def _verified(pattern: LinePattern, asked: GrepRequest, stored: StoredText, root: str, left: int) -> MatchedFile | None:
@@ -98,10 +103,6 @@ def _verified(pattern: LinePattern, asked: GrepRequest, stored: StoredText, root
         return MatchedFile(name, stored.rid, count, (), is_extract)
     lines = with_context(pattern, text, found, asked.before, asked.after, with_spans=not asked.invert)
     return MatchedFile(name, stored.rid, count, tuple(lines), is_extract)
-
-
-def _has_own_lines(path: str) -> bool:
-    return file_type(path.rpartition("/")[2]).lang in _LINES_OF_THE_FILE
 
 
 def _text_of(stored: StoredText, root: str) -> tuple[str, bool]:

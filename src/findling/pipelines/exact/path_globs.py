@@ -10,7 +10,7 @@ from findling.domain.reports import GlobAnswer, ListedFile
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.ignore_rules import PatternSet, compile_patterns
 
-__all__ = ["glob", "path_filter", "path_order"]
+__all__ = ["glob", "is_at", "path_filter", "path_order"]
 
 _BRACES = re.compile(r"(?<!\\)\{([^{}]*)\}")
 _MOST_PATTERNS = 1_000
@@ -28,12 +28,17 @@ def glob(
     found = [
         ListedFile(one.path, one.updated_at)
         for one in legs.store.resources()
-        if one.path and (not below or one.path == below or one.path.startswith(f"{below}/")) and accepts(one.path)
+        if one.path and is_at(one.path, below) and accepts(one.path)
     ]
     found.sort(key=lambda file: path_order(file.path))
     if newest:
         found.sort(key=lambda file: -(file.updated_at or 0.0))
     return GlobAnswer(files=tuple(found[:limit] if limit else found), total=len(found))
+
+
+def is_at(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies below it; everything lies below an empty one."""
+    return not folder or path == folder or path.startswith(f"{folder}/")
 
 
 def path_order(path: str) -> list[str]:

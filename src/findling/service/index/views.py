@@ -69,8 +69,9 @@ class VisibleStore:
     def resources(self) -> Iterator[Resource]:
         return map(_without_list, filter(self._may_see, self._store.resources()))
 
-    def rights(self, since: int = 0) -> list[Right]:
-        seen = [one for one in self._store.rights(since) if self._rights.may_see(one.rid, one.path, one.visibility)]
+    def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
+        rights = self._store.rights(since, among=among)
+        seen = [one for one in rights if self._rights.may_see(one.rid, one.path, one.visibility)]
         return [one._replace(visibility=None) for one in seen]
 
     def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -166,7 +166,10 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
                 found = load_texts(connection, batch)
             yield from (found[number] for number in batch if number in found)
 
-    def rights(self, since: int = 0) -> list[Right]:
+    def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
+        if among is not None:
+            found = [row for part in batched(sorted(among), 500) for row in self._rights(_listed(part))]
+            return [right for right in found if right.seq > since]
         # The sign keeps SQLite from walking all resources in order, 2 ms of 20,000, instead of the few latest ones.
         return self._rights(f"WHERE seq > {since:d} ORDER BY +id" if since else "ORDER BY id")
 
@@ -303,3 +306,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
 
 _OF_FILES = "WHERE path != '' AND size IS NOT NULL"
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return f"WHERE id IN ({','.join(map(str, map(int, numbers)))}) ORDER BY id"

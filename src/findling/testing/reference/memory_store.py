@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -131,10 +131,10 @@ class MemoryStore:
                 digest = b"" if mark is None else mark.digest
                 yield StoredText(number, resource.rid, resource.path, resource.visibility, digest, text)
 
-    def rights(self, since: int = 0) -> list[Right]:
+    def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         state = self._state
         known = ((number, state.changed_at[rid], rid) for rid, number in state.numbers.items())
-        rows = sorted(row for row in known if row[1] > since)
+        rows = sorted(row for row in known if row[1] > since and (among is None or row[0] in among))
         resources = {rid: document.resource for rid, document in state.documents.items()}
         return [Right(n, seq, rid, resources[rid].path, resources[rid].visibility) for n, seq, rid in rows]
 

@@ -36,7 +36,7 @@ ROLES = {
 def role_of(path: str, *, is_prose: bool = False) -> str:
     """The role of a file by its path, empty for the usual one; `is_prose` says that it is a document beside code."""
     *folders, name = path.lower().split("/")
-    if not _TEST_FOLDERS.isdisjoint(folders) or _TEST_NAME.search(path.rpartition("/")[2]):
+    if not _TEST_FOLDERS.isdisjoint(folders) or _TEST_PATH.search(path):
         return "test"
     for role, known in _FOLDERS.items():
         if not known.isdisjoint(folders):
@@ -62,15 +62,18 @@ _TEST_FOLDERS = frozenset(
     "test tests testing __tests__ spec specs testdata test_data fixtures mock mocks __mocks__ benchmark benchmarks"
     " bench benches testutil testutils".split()
 )
-_TEST_NAME = re.compile(r"^(?:test_.*|conftest|.*(?:_test|_spec|[.-]test|[.-]spec|[a-z0-9]Tests?))\.[^.]+$")
+_TEST_PATH = re.compile(
+    r"(?:[a-z0-9]Tests?|[._-][Tt]ests?)/"  # src/commonTest/, Shop.Tests/
+    r"|(?:^|/)(?:[Tt]ests?|test_[^/]*|conftest|[^/]*(?:[._-](?:test|spec)|[a-z0-9]Tests?))\.[^/.]+$"
+)
 _COMPATIBILITY = frozenset("compat _compat compatibility legacy deprecated backports".split())
 _FOLDERS = {
     "example": frozenset("example examples sample samples demo demos docs_src tutorial tutorials".split()),
     "vendored": frozenset(
-        "vendor vendored _vendor third_party third-party thirdparty node_modules site-packages external extern"
+        "vendor vendored _vendor third_party third-party thirdparty node_modules site-packages"
         " bower_components typeshed".split()
     ),
-    "generated": frozenset("generated gen dist build".split()),
+    "generated": frozenset("generated __generated__ dist".split()),
     "translation": frozenset("locale locales i18n l10n lc_messages translations".split()),
     "compatibility": _COMPATIBILITY,
 }

@@ -19,16 +19,19 @@ __all__ = ["Clue", "ResourcePart", "ResourceQuestion", "ResourceRanking", "are_a
 
 _NAMED = 1.0
 """Gain of a passage whose file name has all words of the question: as much as the best words and meaning are worth.
-NDCG@10 of words and of instant vectors on nine development repositories: .876 .865 with 0.5, .869 .874 with 1.5."""
+
+Mean NDCG@10 of words and of instant vectors on nine development repositories is .881 with these weights, and between
+.865 and .881 with 144 others: names 0.6 to 1.25, pools of 4 to 8 passages with 0.2 to 0.5, repetition 0.3 to 0.5.
+Chosen on eight repositories, the same ones come out for each ninth."""
 
 _IN_FOLDER = 0.2
-_POOLED, _POOL = 0.3, 6
+_POOLED, _POOL = 0.3, 8
 """Gain of the resource whose best passages are strongest together, and how many of them count."""
 
 _DEFINED, _MENTIONED = 1.0, 0.3
 """Gain of a definition of what was asked for: of a question that is a name, and of one that has other words as well."""
 
-_REPEATED = 0.4
+_REPEATED = 0.3
 """Factor of a passage for each one of its resource above it: the tenth passage of a file hides nine other files."""
 
 _LEAST = 0.01

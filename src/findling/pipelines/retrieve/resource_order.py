@@ -29,6 +29,9 @@ code are often the best by words and meaning."""
 _MOST_DEFINERS = 60
 """Chunks that define an asked name, best by words: those that words have not found among the best are added."""
 
+_DOCUMENTS = frozenset("asciidoc latex markdown mdx org roff rst texinfo text textile".split())
+"""Languages of documents beside code."""
+
 _SAYS_NOTHING = frozenset("class code file function how implementation method used using work works".split())
 """Words of questions about code that no file is named for."""
 
@@ -117,7 +120,7 @@ def _as_candidates(found: Found, scores: Mapping[int, float]) -> list[Candidate]
 
 
 def _clue(candidate: Candidate, resource: Resource, names: Sequence[str]) -> Clue:
-    name, folders, role = _told_by_path(resource.path, resource.lang not in CODE_LANGS)
+    name, folders, role = _told_by_path(resource.path, resource.lang in _DOCUMENTS)
     return Clue(candidate.cid, candidate.strength, resource.rid, name, folders, role, names)
 
 

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+from findling.domain.errors import BusyError
 from findling.service.agents.agent_table import AGENTS, is_own_entry, place, places, seen_here
+from findling.service.agents.installing import carry_out, plan_install
 from findling.service.agents.jsonc_text import read_json
 from tests.counts import tries
 from tests.processes import BoundedProcess, run_process
@@ -238,6 +240,36 @@ def test_an_agent_without_a_project_needs_a_folder(home: Path, findling: Call, m
     assert findling("agents", "install", "codex", "--path", "nowhere")[0] == 2
     code, _, err = findling("agents", "install", "codx")
     assert code == 2 and "codex" in err
+
+
+def test_a_folder_whose_name_no_file_can_hold(home: Path, findling: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = os.fsdecode(os.fsencode(home) + b"/n\xffte")
+    os.mkdir(folder)  # noqa: PTH102
+    monkeypatch.chdir(folder)
+    code, _, err = findling("agents", "install", "codex", "--scope", "project")
+    assert code == 2 and "not valid Unicode" in err
+    assert not any(Path(folder).iterdir())
+
+
+def test_a_missing_package_is_named(project: Path, files: dict[str, Path]) -> None:
+    hidden = (
+        "import sys; sys.modules['{}'] = None; from findling.faces.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", hidden.format("yaml"), "agents"]
+    done = run_process([*command, "install", "goose", "codex"])
+    assert done.returncode == 2 and "findling[mcp]" in done.stderr and "codex" in done.stdout
+    assert files["goose"].read_text() == SETTINGS["goose"]
+    assert "unclear" in run_process([*command, "list"], check=True).stdout
+    done = run_process([sys.executable, "-c", hidden.format("mcp"), "agents", "install", "codex"])
+    assert (done.returncode, done.stdout) == (2, "") and "findling[mcp]" in done.stderr
+
+
+def test_a_file_that_changes_meanwhile_is_not_overwritten(project: Path, files: dict[str, Path]) -> None:
+    (change, _) = plan_install("codex", "user", project, ["/bin/findling", "mcp"], "Search.", {})
+    files["codex"].write_text("model = 'later'\n")
+    with pytest.raises(BusyError, match="another program"):
+        carry_out(change, project)
+    assert files["codex"].read_text() == "model = 'later'\n"
 
 
 def test_a_process_that_is_killed_leaves_every_file_whole(project: Path, files: dict[str, Path]) -> None:

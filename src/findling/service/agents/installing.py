@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from findling.domain.errors import BusyError, InvalidValueError, ReadOnlyError, UsageError
+from findling.domain.errors import BusyError, FindlingError, InvalidValueError, ReadOnlyError, UsageError
 from findling.service.agents.agent_table import AGENTS, Agent, AgentFiles, agents_folder, entry_of, is_own_entry, place
 from findling.service.agents.jsonc_text import cut_json, put_json, read_json
 from findling.service.agents.text_blocks import (
@@ -158,9 +158,9 @@ def agent_state(name: str, scope: str, root: Path) -> AgentState | None:
         return None
     path, entry, instructed = _settings(agent, scope, root), "unclear", False
     notes = _real(place(files.instructions, root)) if files.instructions else None
-    with suppress(EditError, InvalidValueError):
+    with suppress(EditError, FindlingError):
         entry = _whose(_entry(agent, path, {}))
-    with suppress(EditError, InvalidValueError):
+    with suppress(EditError, FindlingError):
         found = _text(_read(notes, {})) if notes else None
         instructed = found is not None and read_marked(found) is not None
     return AgentState(path, entry, notes, instructed)
@@ -240,7 +240,7 @@ def _reads(name: str, scope: str, root: Path, notes: Path, drafts: Drafts) -> bo
         return False
     try:
         return is_own_entry(_entry(AGENTS[name], _settings(AGENTS[name], scope, root), drafts))
-    except (EditError, InvalidValueError):
+    except (EditError, FindlingError):
         return True  # what cannot be read may be an entry
 
 

@@ -14,7 +14,7 @@ import click
 
 from findling.domain.errors import FindlingError, UsageError
 from findling.domain.values import closest_name
-from findling.faces.cli.commands.admin.mcp import own_command, skill_text
+from findling.faces.cli.commands.admin.mcp import own_command, require_extra, skill_text
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls_in_lines, write
 from findling.faces.cli.request.options import json_option, resolve
@@ -60,6 +60,7 @@ def _install(
     from findling.service.agents.installing import plan_install
     from findling.service.workspace.workspace import is_vast
 
+    require_extra()  # an entry for a server that cannot start helps nobody
     root = _root(path)
     guide = "" if no_instructions else skill_text("GUIDE.md")
     own = own_command(sys.argv[0])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
-__all__ = ["claude_command", "mcp", "own_command", "skill_text"]
+__all__ = ["claude_command", "mcp", "own_command", "require_extra", "skill_text"]
 
 
 _CONNECT_S = 1.0  # patience with a daemon that takes no connection
@@ -125,7 +125,7 @@ def _serve(place: _Place) -> None:
 
     note_settings(place.settings, starts=False)
     if _state(place.settings) is None:
-        _require_extra()
+        require_extra()
     # Anything else that this process prints must not get between the messages.
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -179,7 +179,7 @@ def _connect(place: _Place) -> socket | None:
 
 
 def _serve_here(place: _Place, end: socket) -> None:
-    _require_extra()
+    require_extra()
     from findling.faces.mcp.tool_context import local_desk
     from findling.faces.mcp.transport.lines import serve_socket
     from findling.service.engine.client import LocalClient
@@ -191,7 +191,7 @@ def _serve_here(place: _Place, end: socket) -> None:
         serve_socket(lambda: desk, end)
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
     """Raises MissingExtraError when the SDK is not installed."""
     from importlib.util import find_spec
 

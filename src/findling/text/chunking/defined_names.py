@@ -99,7 +99,6 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
     text = with_plain_breaks(text) if "\r" in text else text
     lang = dialect_of(text, lang)
     rows = text.split("\n")
-    indents = _indents(rows)
     around: list[tuple[int, str, str]] = []
     defined = set[str]()
     found = [(text.count("\n", 0, match.start()), match) for match in definition_lines(text, lang)]
@@ -111,14 +110,15 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
         defined |= {name, scope}
         if at > line or not (name or scope):
             continue
-        while around and around[-1][0] >= indents[at]:
+        indent = _indent(text, rows, at)
+        while around and around[-1][0] >= indent:
             around.pop()
-        around.append((indents[at], name or scope, scope if name else ""))
+        around.append((indent, name or scope, scope if name else ""))
         if at == line:
             break
     else:
-        is_closing = rows[line].lstrip().startswith(_CLOSINGS)
-        while around and indents[line] < around[-1][0] + (not is_closing):
+        is_closing, indent = rows[line].lstrip().startswith(_CLOSINGS), _indent(text, rows, line)
+        while around and indent < around[-1][0] + (not is_closing):
             around.pop()
     outer = [name for step in heading if (name := _step_name(step, lang)) and name not in defined]
     if around and around[0][2] and around[0][2] not in outer:
@@ -136,18 +136,21 @@ _IN_FRONT = ("//", "/*", "*", "#", "@", "--", ";;", "%%")
 _CLOSINGS = (")", "]", "}", "{", "end")
 
 
-def _indents(rows: Sequence[str]) -> list[int]:
-    """The indentation of each line. The first one has lost its own: it gets that of the least indented others."""
-    found = [len(row) - len(row.lstrip()) if row.strip() else -1 for row in rows]
-    least = min([indent for indent in found[1:] if indent >= 0], default=0)
-    if found[0] == 0 < least:
-        ends = any(indent == least and _ENDS.match(row) for indent, row in zip(found[1:], rows[1:], strict=True))
-        found[0] = least if ends else least - 1
-    return found
+def _indent(text: str, rows: Sequence[str], at: int) -> int:
+    """The indentation of a line, -1 of an empty one. The first has lost its own: others tell, the least indented."""
+    row = rows[at]
+    bare = row.lstrip()
+    if at or row != bare or not bare:
+        return len(row) - len(bare) if bare else -1
+    others = [(len(blank), word) for blank, word in _BEGINNINGS.findall(text)]
+    least = min(others, default=(0, ""))[0]
+    ends = any(indent == least and _ENDS.match(word) for indent, word in others)
+    return least if ends or not least else least - 1
 
 
+_BEGINNINGS = re.compile(r"\n([^\S\n]*)(\S+)")
 _ENDS = re.compile(
-    r"\s*+(?:[)\]}@#]|end\b|def\b|async\b|class\b|fn\b|pub\b|fun\b|func|public|private|protected|static)"
+    r"(?:[)\]}@#]|end\b|def\b|async\b|class\b|fn\b|pub\b|fun\b|func|public|private|protected|static)"
 )
 """Lines that stand as deep as a definition does, not as its body."""
 

@@ -18,6 +18,7 @@ from findling.domain.queries import (
     Near,
     Node,
     Not,
+    Pattern,
     Phrase,
     Prefix,
     Range,
@@ -162,6 +163,9 @@ class Question:
         if isinstance(node, Not):
             excluded = self.found(node.node)
             return {cid: 0.0 for cid in every if cid not in excluded}
+        if isinstance(node, Field) and node.name == "cid":
+            return {cid: 0.0 for cid in every if str(cid) in node.values}
+        assert not isinstance(node, Pattern), "a keyword leg finds words"
         if isinstance(node, Field | Range):
             return {cid: 0.0 for cid, resource in every.items() if holds(node, resource)}
         if isinstance(node, Near):
@@ -170,7 +174,7 @@ class Question:
 
     def ceiling(self, node: Node) -> float:
         """The most that a chunk could score."""
-        if isinstance(node, Not | Field | Range):
+        if isinstance(node, Not | Field | Range | Pattern):
             return 0.0
         if isinstance(node, All | Any):
             return sum(self.ceiling(part) * weight for part, weight in counted(node.nodes))
@@ -194,7 +198,7 @@ class Question:
 
     def forms(self, node: Node) -> dict[str, tuple[str, ...]]:
         """The forms of every term that is asked for, the frequent ones first."""
-        if isinstance(node, Not | Field | Range):
+        if isinstance(node, Not | Field | Range | Pattern):
             return {}
         known: dict[str, tuple[str, ...]] = {}
         if isinstance(node, All | Any | Same):

@@ -31,7 +31,7 @@ NEEDLE = "nnectionPo"
 class SubstringLeg:
     """Finds chunks that hold the query letter by letter."""
 
-    name = "exact"
+    name = "letters"
     least = 1.0
 
     def __init__(self) -> None:
@@ -115,25 +115,25 @@ def test_a_registered_leg_finds_ranks_and_is_told(engine: Engine, mode: str) -> 
     answer = asked(engine, mode)
     assert [hit.path for hit in answer] == ["pool.py"], "neither words nor meaning find a part of a word"
     (hit,) = answer
-    part = next(part for part in hit.receipt.parts if part.leg == "exact")
+    part = next(part for part in hit.receipt.parts if part.leg == "letters")
     assert (part.rank, part.raw, part.measure, part.weight, part.value) == (1, 2, "times", 0.5, 0.5)
     assert part.why == f"{NEEDLE} to the letter"
     assert hit.score == hit.receipt.fused_score == 0.9 == pytest.approx(hit.receipt.recomputed())
     assert (hit.receipt.keyword_rank, hit.receipt.words) == (0, 0.0)
-    assert answer.plan["legs"] == (["keyword", "semantic", "exact"] if mode == "hybrid" else ["keyword", "exact"])
+    assert answer.plan["legs"] == (["keyword", "semantic", "letters"] if mode == "hybrid" else ["keyword", "letters"])
 
 
 def test_its_evidence_is_in_every_output(engine: Engine, tmp_path: Path) -> None:
     answer = asked(engine, "hybrid")
     text = render_text(answer, make_view(tmp_path, color=False, terminal=False, explain=True))
-    assert f"exact rank 1, times 2 ({NEEDLE} to the letter)" in text
-    assert "0.900 by exact" in text and "searched by its words and its meaning and exact" in text
+    assert f"letters rank 1, times 2 ({NEEDLE} to the letter)" in text
+    assert "0.900 by letters" in text and "searched by its words and its meaning and letters" in text
     document = json.loads(json.dumps(answer.to_dict()))
-    assert [part["leg"] for part in document["hits"][0]["receipt"]["parts"]][-1] == "exact"
+    assert [part["leg"] for part in document["hits"][0]["receipt"]["parts"]][-1] == "letters"
     assert read_answer(document).hits == answer.hits
     (told, *_) = describe_search(answer, None, {}, is_full=True)["results"]
-    assert f"exact: {NEEDLE} to the letter" in told["why"]
-    assert told["metadata"]["receipt"]["exact"] == {
+    assert f"letters: {NEEDLE} to the letter" in told["why"]
+    assert told["metadata"]["receipt"]["letters"] == {
         "rank": 1,
         "times": 2,
         "evidence": 0.9,
@@ -147,22 +147,22 @@ def test_its_evidence_is_in_every_output(engine: Engine, tmp_path: Path) -> None
 def test_an_explanation_has_its_verdict(engine: Engine) -> None:
     told = engine.explain(SearchRequest(query=NEEDLE, plan=Plan(typos="ignore", route=False)), "pool.py", refresh=False)
     verdicts = {one.leg: (one.found, one.rank, one.score) for one in told.legs}
-    assert told.found and verdicts["exact"] == (True, 1, 2.0)
-    assert list(verdicts) == ["keyword", "semantic", "exact"]
+    assert told.found and verdicts["letters"] == (True, 1, 2.0)
+    assert list(verdicts) == ["keyword", "semantic", "letters"]
 
 
 def test_it_adds_to_what_words_find_and_keeps_to_conditions(engine: Engine) -> None:
     answer = asked(engine, "keyword", "sockets")
     shares = {hit.path: {part.leg: part.value for part in hit.receipt.parts} for hit in answer}
-    assert shares["pool.py"]["exact"] == 0.25 and "exact" not in shares["other.md"]
+    assert shares["pool.py"]["letters"] == 0.25 and "letters" not in shares["other.md"]
     assert [hit.path for hit in asked(engine, "keyword", f"{NEEDLE} -workers")] == ["pool.py"]
     assert not asked(engine, "keyword", f"{NEEDLE} -sockets").hits
 
 
 def test_the_plan_weighs_it_or_leaves_it_out(engine: Engine) -> None:
-    (hit,) = asked(engine, "keyword", legs={"exact": 0.2})
-    assert [(part.leg, part.weight) for part in hit.receipt.parts] == [("exact", 0.2)]
-    silent = asked(engine, "keyword", legs={"exact": 0.0})
+    (hit,) = asked(engine, "keyword", legs={"letters": 0.2})
+    assert [(part.leg, part.weight) for part in hit.receipt.parts] == [("letters", 0.2)]
+    silent = asked(engine, "keyword", legs={"letters": 0.0})
     assert (silent.hits, silent.plan["legs"]) == ((), ["keyword"])
     with pytest.raises(InvalidValueError, match="there is no leg 'graph' to weigh"):
         asked(engine, "keyword", legs={"graph": 0.5})
@@ -178,18 +178,18 @@ def test_it_holds_what_a_caller_may_see(engine: Engine) -> None:
 
 
 def test_a_name_is_registered_once(exact: None) -> None:
-    with pytest.raises(ValueError, match="exact is there already"):
-        register_leg(LEGS["exact"])
+    with pytest.raises(ValueError, match="letters is there already"):
+        register_leg(LEGS["letters"])
     with pytest.raises(ValueError, match="none of hybrid, keyword, semantic"):
-        register_leg(LEGS["exact"]._replace(name="other", modes=("psychic",)))
+        register_leg(LEGS["letters"]._replace(name="other", modes=("psychic",)))
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 def test_a_leg_whose_strength_is_no_number_is_refused(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, fusion: str
 ) -> None:
-    said = {1: Evidence("exact", 1.0, float("nan"), 0.9)}
+    said = {1: Evidence("letters", 1.0, float("nan"), 0.9)}
     monkeypatch.setattr(SubstringLeg, "search", lambda *_: said)
     plan = Plan(typos="ignore", route=False, fusion=fusion)
-    with pytest.raises(ValueError, match="leg exact gives a strength that is no finite number"):
+    with pytest.raises(ValueError, match="leg letters gives a strength that is no finite number"):
         engine.search(SearchRequest(query="sockets pool", plan=plan), refresh=False)

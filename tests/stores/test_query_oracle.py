@@ -26,6 +26,7 @@ from findling.domain.queries import (
     Near,
     Node,
     Not,
+    Pattern,
     Phrase,
     Prefix,
     Range,
@@ -100,6 +101,7 @@ def matches(node: Node, chunk: Passage, vocabulary: Vocabulary) -> bool:
         return any(matches(part, chunk, vocabulary) for part in node.nodes)
     if isinstance(node, All):
         return all(matches(part, chunk, vocabulary) for part in node.nodes)
+    assert not isinstance(node, Pattern), "a keyword leg finds words"
     name = "body" if isinstance(node, Near) else "" if isinstance(node, Word) else node.field
     return any(_stands(node, row, vocabulary) for field, row in chunk.rows.items() if name in ("", field))
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Same, Term
+import findling
+from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Pattern, Phrase, Prefix, Same, Term
 from findling.text.analysis.analysis import STOP_WORDS
 from findling.text.query.lexer import EXPRESSION
 from findling.text.query.parser import MOST_PASTED, parse
-from findling.text.query.tree import canonical, positive_terms
+from findling.text.query.tree import canonical, patterns_of, positive_terms
 
 
 @pytest.mark.parametrize(
@@ -196,23 +201,83 @@ def test_in_history_is_no_condition() -> None:
     assert not parse("cat").history
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("/pars.*header/", ["pars", "header"]),
-        (r"/\bfoo\d+_bar[a-z]{2}\//i", ["foo", "_bar"]),
-        (" /one two|three/ ", ["one", "two", "three"]),
-        ("/word/", ["word"]),
-        ("/usr/b.*c/", ["usr", "b", "c"]),
-    ],
-)
-def test_a_regular_expression_is_read_as_words_and_says_so(text: str, words: list[str]) -> None:
+@pytest.mark.parametrize(("text", "words"), [("/word/", ["word"]), ("/usr/b.*c/", ["usr", "b", "c"])])
+def test_what_may_be_a_path_is_read_as_words_and_says_so(text: str, words: list[str]) -> None:
     parsed = parse(text)
     (note,) = parsed.notes
-    assert note.startswith("regular expressions are not searched")
-    assert note.endswith(", ".join(words))
+    assert note.startswith(f"{text} may be a path and is read as the words {', '.join(words)}")
     assert parsed.operators == frozenset()
-    assert [term.strip("_") for term in words] == positive_terms(parsed.node)
+    assert words == positive_terms(parsed.node)
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("/pars.*header/", Pattern("pars.*header", True, False)),
+        (r"/\bfoo\d+_bar[a-z]{2}\//i", Pattern(r"\bfoo\d+_bar[a-z]{2}\/", True, False)),
+        (" /one two|three/ ", Pattern("one two|three", True, False)),
+        ("/a.b$/sg case:yes", Pattern("(?s)a.b$", True, True)),
+        ("-/a+/", Not(Pattern("a+", True, False))),
+        ("retry /def \\w+/", All((Term("retry"), Pattern("def \\w+", True, False)))),
+        ("(/a+/ OR /b+/) tea", All((Any((Pattern("a+", True, False), Pattern("b+", True, False))), Term("tea")))),
+        ('"x.Y( " case:yes', Pattern("x.Y(", False, True)),
+        ('"->" case:no', Pattern("->", False, False)),
+        ("tea file:*.py", All((Term("tea"), Field("path", ("*.py",))))),
+    ],
+)
+def test_patterns_are_searched_letter_by_letter(text: str, node: Node) -> None:
+    parsed = parse(text)
+    assert (parsed.node, parsed.notes) == (node, ())
+    assert parse(canonical(node), intent=EXPRESSION).node == node
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "and/or",
+            "src/foo/bar.py",
+            "GET /v1/search",
+            "/usr/lib/",
+            "10 / 2 + 3 / 4",
+            "s/foo/ba+r/",
+            "/* a comment */ x",
+        ),
+        *(
+            "TCP/IP",
+            "//",
+            "/",
+            "a /b c/ d",
+            "/v1/users/{id}/posts",
+            "/a/*/b+",
+            "case:foo",
+            "upper case:",
+            "either/or/both?",
+        ),
+    ],
+)
+def test_slashes_of_other_kinds_are_what_they_were(text: str) -> None:
+    parsed = parse(text)
+    assert not patterns_of(parsed.node)
+    assert parsed.operators.isdisjoint(("//", "case:"))
+
+
+def test_sentences_of_others_hold_no_patterns() -> None:
+    golden = Path(findling.__file__).parent / "golden" / "queries.jsonl"
+    asked = [json.loads(line)["text"] for line in golden.read_text("utf-8").splitlines()]
+    for source in sorted(Path(json.__file__).parent.parent.glob("*.py"))[:80]:
+        asked += re.findall(r"^ *# (.{20,200})$", source.read_text("utf-8"), re.MULTILINE)[:40]
+    assert len(asked) > 1_000
+    found = [text for text in asked if patterns_of(parse(text).node)]
+    # ipaddress.py speaks of the expressions /1*0*/ and /0+1+/.
+    assert [text for text in found if "mask" not in text] == []
+
+
+def test_what_is_no_expression_is_read_as_words() -> None:
+    parsed = parse("/(foo/ bar")
+    assert not patterns_of(parsed.node)
+    assert positive_terms(parsed.node) == ["foo", "bar"]
+    assert parsed.notes[0].startswith("'(foo' is no regular expression: missing )")
 
 
 @pytest.mark.parametrize("text", ["/usr/lib/", "/etc", "/etc/hosts", "and/or", "//"])

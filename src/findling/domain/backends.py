@@ -6,7 +6,7 @@ A place is a URL. The scheme chooses the backend: `file:` is the local one, othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from findling.domain.ports import LegIndex, VectorRows
@@ -15,7 +15,7 @@ from findling.domain.values import FIELDS, record
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
     from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore, Vectors
-    from findling.domain.queries import LegQuery
+    from findling.domain.queries import LegQuery, Required
     from findling.domain.results import Evidence
     from findling.domain.sight import Sight
 
@@ -25,6 +25,8 @@ __all__ = [
     "Backend",
     "BackendLock",
     "Capabilities",
+    "ExactSource",
+    "FoundMatches",
     "Leg",
     "LimitedLegs",
     "Retriever",
@@ -243,6 +245,19 @@ class Retriever(Protocol):
 
     def second_look(self, query: LegQuery, best: Sequence[int]) -> Mapping[int, Evidence]:
         """Evidence that took too long for all chunks, for the best of a first ranking; empty from most legs."""
+
+
+class ExactSource(Protocol):
+    """The exact leg as a search asks it: what has changed since is among its candidates, too."""
+
+    def candidates(self, required: Required, allowed: Collection[int]) -> Sequence[int] | None:
+        """Those of the allowed resources that may match; `None` without a leg, where all of them may."""
+
+
+class FoundMatches(Retriever, Protocol):
+    """The matches of the patterns of one query, as evidence; `did` has a step for each: how it was looked for."""
+
+    did: tuple[tuple[str, str], ...]
 
 
 class Leg(Retriever, LegIndex, Protocol):

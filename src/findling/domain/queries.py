@@ -119,6 +119,7 @@ class Field:
     """A resource for which the property `name` has any of the values; no text is looked at.
 
     `path`, `ext`, `lang`, `type`, `tag`, `system`, `author` or `rid`; `is` stands for what only the store can tell.
+    `cid` names single chunks, and is no property of a resource: only a keyword leg is asked for it.
     """
 
     name: str
@@ -165,7 +166,7 @@ class All:
     nodes: tuple[Node, ...]
 
 
-Node = Word | Term | Phrase | Prefix | Fuzzy | Near | Field | Range | Not | Any | Same | All
+Node = Word | Term | Phrase | Prefix | Fuzzy | Near | Pattern | Field | Range | Not | Any | Same | All
 
 # For `isinstance`, which rebuilds `A | B` each time: half of what parsing took.
 LEAVES = (Word, Term, Phrase, Prefix, Fuzzy, Near)

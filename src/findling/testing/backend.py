@@ -231,7 +231,7 @@ class TwinWorldsSuite(_Places):
             items = [_item(chance, number) for number in range(40)]
             seen = _seen(items)
             with self._world(seen) as without, self._world(items) as among:
-                for query in (*_QUERIES, *(" ".join(chance.choices(_WORDS, k=3)) for _ in range(12))):
+                for query in (*_QUERIES, *_PATTERNS, *(" ".join(chance.choices(_WORDS, k=3)) for _ in range(12))):
                     assert _answers(without, query) == _answers(among, query), f"seed {seed}, query {query!r}"
 
     def test_what_is_hidden_or_changed_later_leaves_no_trace(self) -> None:
@@ -263,6 +263,13 @@ class BackendSuite(PlaceSuite, ConcurrentWritersSuite, TwinWorldsSuite):
 
 _WORDS = "pool pools pooling budget salary token login harbour merger secret roadmap retry café 数据库".split()
 _QUERIES = ("budget", "pool token", '"secret roadmap"', "pol", "harb*", "title:merger", "login OR retry", "數據", "zzz")
+_PATTERNS = (
+    "/t[ou]ken/",
+    '"Secret road" case:no',
+    '"secret " case:yes',
+    "budget -/sal[a]ry/",
+    "pool /h[a]rbour/ OR /数据库$/",
+)
 
 
 def _item(chance: random.Random, number: int) -> tuple[Resource, str]:

@@ -18,7 +18,7 @@ from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
 from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
 from findling.text.analysis.lines import SENTENCE_WORDS, LineIndex
 from findling.text.query.leaves import CODE_LANGUAGES
-from findling.text.query.tree import canonical, identifier_parts, positive_terms, positive_texts
+from findling.text.query.tree import canonical, identifier_parts, patterns_of, positive_terms, positive_texts
 from findling.text.snippets import Match, Telling, plain_line, show_lines
 
 __all__ = ["asked_for", "best_passage", "make_hit", "term_weights", "with_passages"]
@@ -46,6 +46,9 @@ def best_passage(store: ReadStore, stored: StoredChunk, forms: Mapping[str, tupl
     return best
 
 
+_PATTERN = 100.0
+"""The weight of a pattern: the line in which it matches is shown, whatever words stand elsewhere."""
+
 _SMALL_WORD = 0.01
 """The weight of a small word where a word that every passage has weighs 1."""
 
@@ -66,6 +69,7 @@ def asked_for(question: AnalyzedQuery, forms: Mapping[str, Sequence[str]], snipp
         snippet_lines,
         question.request.context,
         question.plan.around,
+        patterns=patterns_of(question.tree, excluded=False) if question.has_patterns else (),
     )
 
 
@@ -157,7 +161,14 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
         ],
         asked.identifiers,
     )
-    telling = Telling(asked.weights, _said(stored.resource.title, chunk.heading), asked.nearness)
+    weights = asked.weights
+    if asked.patterns:
+        from findling.pipelines.retrieve.pattern_matches import match_spans
+
+        matched = match_spans(asked.patterns, text)
+        spans = sorted([*(span for span in spans if not _is_inside(span, matched)), *matched])
+        weights = {**weights, **dict.fromkeys([terms[0] for _, _, terms in matched], _PATTERN)}
+    telling = Telling(weights, _said(stored.resource.title, chunk.heading), asked.nearness)
     lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
     best = Line(number=number, text="")
     offset = 0
@@ -168,6 +179,10 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
         placed = placed_lines([*lines, best], chunk, text)
         lines, best = placed[:-1], placed[-1]
     return _Shown(lines, best, offset, words)
+
+
+def _is_inside(span: Match, others: Sequence[Match]) -> bool:
+    return any(start < span[1] and span[0] < end for start, end, _ in others)
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ from findling.text.analysis.spelling import Spellings, suggest
 from findling.text.analysis.stemming import function_words, is_function_word, languages_of
 from findling.text.query.leaves import TOO_LONG
 from findling.text.query.query_mode import demands, relaxed
-from findling.text.query.tree import canonical, positive_terms
+from findling.text.query.tree import asks_for_text, canonical, patterns_of, positive_terms
 
 __all__ = ["Relaxed", "idle_exclusions", "meant_by", "neighbours", "relax", "standing", "suggestions", "why_nothing"]
 
@@ -159,6 +159,9 @@ def suggestions(keyword: KeywordLeg, question: AnalyzedQuery, unknown: Sequence[
 
 def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> tuple[str, ...]:
     """The reason why a query matches nothing: its filters, its exclusions, or words that do not stand together."""
+    if question.has_patterns:
+        lacking = [canonical(one) for one in patterns_of(question.tree, excluded=False)]
+        return (f"nothing here has all of {', '.join(lacking)}",) if lacking else ()
     if question.node == Any(()):
         is_told = any(note.endswith(TOO_LONG) for note in question.notes)
         return () if is_told else ("there is no letter, digit or emoji to search for",)
@@ -184,7 +187,7 @@ def idle_exclusions(keyword: KeywordLeg, question: AnalyzedQuery) -> tuple[str, 
     return tuple(
         f"{canonical(part)} excludes nothing: nothing says so"
         for part in _parts(question)
-        if isinstance(part, Not) and not keyword.search(part.node, Filters(), 0).total
+        if isinstance(part, Not) and asks_for_text(part.node) and not keyword.search(part.node, Filters(), 0).total
     )
 
 

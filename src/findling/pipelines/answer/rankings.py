@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
-from findling.domain.queries import Same
+from findling.domain.queries import Pattern, Same
 from findling.domain.resources import Chunk, Resource, StoredChunk
 from findling.domain.results import Degradation, Step, Suggestion
 from findling.domain.values import record
@@ -47,7 +47,7 @@ class HighlightSpec:
     """The words to look for in every hit: the terms of the query, their forms, identifiers and their parts.
 
     `same` are groups of alternative terms. `around` counts the messages to show on either side of a hit. `weights` of
-    terms and the `nearness` of texts to the query choose the lines that are shown.
+    terms and the `nearness` of texts to the query choose the lines that are shown, unless `patterns` match in one.
     """
 
     terms: Sequence[str]
@@ -59,6 +59,7 @@ class HighlightSpec:
     around: int = 0
     weights: Mapping[str, float] = field(default_factory=dict)
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
+    patterns: tuple[Pattern, ...] = ()
 
 
 @record()

@@ -67,6 +67,11 @@ def search(
     budget.end_within(request.timeout_s)
     question = understand(request, plan, legs.store, parsed)
     clock.lap("understand")
+    if question.has_patterns:
+        from findling.pipelines.retrieve.pattern_matches import resolved
+
+        legs, question = resolved(legs, question)
+        clock.lap("patterns")
     ranking = rank(legs, question, exclude, clock)
     question, found = ranking.question, ranking.found
     wanted = _wanted(legs, ranking, snippet_lines)
@@ -270,7 +275,8 @@ def _fill_page(
             page = rest[: request.limit]
             more = next_cursor(request, page, cursor) if page and len(rest) > len(page) else ""
             notes += context.notes
-            return Ranking(asked, ranked[:wanted], found, meaning, notes, page, more, steps=tuple(context.did))
+            steps = (*(legs.matches.did if legs.matches else ()), *context.did)
+            return Ranking(asked, ranked[:wanted], found, meaning, notes, page, more, steps=steps)
         # A few that have sunk make room for a few others; what is missing may be far down.
         limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
 

@@ -62,6 +62,10 @@ def explain(
     plan = request.plan or Plan()
     exclude = check_request(request, plan)
     asked = understand(request, plan, legs.store)
+    if asked.has_patterns:
+        from findling.pipelines.retrieve.pattern_matches import resolved
+
+        legs, asked = resolved(legs, asked)
     ranking = rank(legs, asked, exclude)
     case = _Case(legs, ranking, exclude, document, set(cids))
     shown = ranking.ranked[request.offset : request.offset + request.limit]

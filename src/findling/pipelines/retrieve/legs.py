@@ -17,10 +17,11 @@ from findling.domain.values import record
 from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetriever
 
 if TYPE_CHECKING:
-    from findling.domain.backends import Retriever
+    from findling.domain.backends import ExactSource, FoundMatches, Retriever
     from findling.ranking.fusion import Hits, Weighing
 
 __all__ = [
+    "EXACT",
     "KEYWORD",
     "LEGS",
     "SEMANTIC",
@@ -34,18 +35,24 @@ __all__ = [
     "register_leg",
 ]
 
-KEYWORD, SEMANTIC = "keyword", "semantic"
+KEYWORD, SEMANTIC, EXACT = "keyword", "semantic", "exact"
+
+_EXACT_WEIGHT = 0.2
+"""Little beside words: a pattern demands, and all that is found has it."""
 
 
 class Retrievers(NamedTuple):
     """The sources of a search: the truth, the words, and the meaning, which is opened only where a plan needs it.
 
-    For a caller with limited rights all three hold the caller's sight alone, so no pipeline has to check.
+    `exact` narrows down what may match a pattern, where there is such a leg. `matches` are those of the patterns of one
+    query. For a caller with limited rights all three hold the caller's sight alone, so no pipeline has to check.
     """
 
     store: ReadStore
     keyword: KeywordLeg
     meaning: Callable[[], Meaning] | None = None
+    exact: Callable[[], ExactSource] | None = None
+    matches: FoundMatches | None = None
 
 
 _LOWERED = "words and meaning together rank a hit with less above it"
@@ -185,6 +192,7 @@ def _vectors(legs: Retrievers, meaning: Meaning) -> Retriever | None:
 LEGS: dict[str, LegKind] = {
     KEYWORD: LegKind(KEYWORD, ("hybrid", "keyword"), lambda legs, meaning: None, scale=_steep_shares),
     SEMANTIC: LegKind(SEMANTIC, ("hybrid", "semantic"), _vectors),
+    EXACT: LegKind(EXACT, MODES, lambda legs, meaning: legs.matches, weight=_EXACT_WEIGHT),
 }
 
 

@@ -72,6 +72,7 @@ class AnalyzedQuery:
     route: Route
     fired: tuple[Fired, ...] = ()
     notes: tuple[str, ...] = ()
+    has_patterns: bool = False
 
     def for_legs(self, held: Iterable[str] = ()) -> LegQuery:
         """The query as the legs are asked it; `held` are the words of it that the index holds."""
@@ -136,6 +137,7 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Par
         shape,
         fired,
         parsed.notes if parsed.operators else parsed.notes + _excluded_in_words(query),
+        not parsed.operators.isdisjoint(("//", "case:")),
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from findling.pipelines.indexing.fanout import Legs
     from findling.pipelines.retrieve.legs import Retrievers
     from findling.service.index.embeddings import WorkspaceVectors
+    from findling.service.index.exact_index import ExactIndex
     from findling.service.index.model_choice import ModelTable
     from findling.service.index.views import WorkspaceSights
     from findling.service.settings.settings import Settings
@@ -49,6 +50,7 @@ class Index:
         self._opening = threading.RLock()
         self._vectors: WorkspaceVectors | None = None
         self._views: WorkspaceSights | None = None
+        self._exact: ExactIndex | None = None
         self._above: dict[Path, Index] = {}
 
     # Reading
@@ -67,7 +69,8 @@ class Index:
         if principals is not None:
             return self.views.reader(principals)
         lacking: dict[Embedder, bool] = {}
-        retrievers = Retrievers(self.files.store, self.files.leg, lambda: self.vectors.meaning(lacking))
+        meaning = lambda: self.vectors.meaning(lacking)  # noqa: E731
+        retrievers = Retrievers(self.files.store, self.files.leg, meaning, lambda: self.exact)
         return Reader(retrievers, self._mend, lacking)
 
     def read(
@@ -130,8 +133,24 @@ class Index:
             if self._views is None:
                 from findling.service.index.views import WorkspaceSights
 
-                self._views = WorkspaceSights(self.files, self._settings, lambda lacking: self.vectors.meaning(lacking))
+                meaning = lambda lacking: self.vectors.meaning(lacking)  # noqa: E731
+                self._views = WorkspaceSights(self.files, self._settings, meaning, lambda: self.exact)
             return self._views
+
+    @property
+    def exact(self) -> ExactIndex:
+        """The exact leg, which may not be there yet."""
+        with self._opening:
+            if self._exact is None:
+                from findling.service.index.exact_index import ExactIndex  # only patterns need it
+
+                self._exact = ExactIndex(self.files)
+            return self._exact
+
+    @property
+    def lacks_exact(self) -> bool:
+        """Whether a search of this process has missed the exact leg."""
+        return self._exact is not None and self._exact.was_asked
 
     def _table(self) -> ModelTable:
         from findling.service.index.model_choice import ModelTable
@@ -221,6 +240,8 @@ class Index:
     def close(self) -> None:
         """Release files; closing twice is fine."""
         self.unload()
+        if self._exact is not None:
+            self._exact.close()
         self.files.close()
 
 

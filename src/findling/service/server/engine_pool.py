@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.budgets import WorkBudget, spending
-from findling.domain.errors import NotFoundError, NotIndexedError
+from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError
 from findling.domain.permissions import ALL_WORKSPACES, OWNER, Caller
 from findling.domain.reports import Progress
 from findling.service.engine.client import AnswerCache, LocalClient
@@ -321,6 +321,14 @@ class Host:
             self._answers.clear()
             self._tell_legs()
         return was_loaded
+
+    def level_exact(self) -> None:
+        """Bring up the exact legs that searches have missed."""
+        with self._guard:
+            indexes = [kept.index for kept in self._kept.values()]
+        for index in indexes:
+            with contextlib.suppress(FindlingError):  # a search reports what is wrong
+                index.exact.level_if_due()
 
     def end_processes(self) -> None:
         """End the search processes, with what they are at."""

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from findling.core import core_problem
-from findling.domain.errors import CorruptError, FormatError, ManifestError
+from findling.domain.errors import CorruptError, FormatError, ManifestError, StoreDamagedError
 from findling.domain.ports import SkippedPath
+from findling.domain.queries import Filters
 from findling.domain.reports import Check, Status
 from findling.domain.resources import Resource
 from findling.domain.values import counted
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
+from findling.service.index.exact_index import ExactIndex
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import read_manifest
 from findling.stores.filesystem import file_size
@@ -88,8 +90,9 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
         except CorruptError as error:
             yield _check("keyword leg", "", error.message, _REPAIR)
         for problem in files.backend.damage():
-            yield _check("keyword leg files", "", problem, _REPAIR)
+            yield _check("leg files", "", problem, _REPAIR)
         yield from _check_vectors(files, vectors)
+        yield from _check_exact(files)
     if files.backend.capabilities.snapshots:
         yield from _check_snapshots(home)
     loose = [file.name for file in home.glob("index.sqlite*") if file.stat().st_mode & 0o077]
@@ -134,6 +137,25 @@ def _check_leg(files: OpenedWorkspace) -> Iterator[Check]:
             f"{counted(missing, 'chunk')} missing, {extra} too many in {files.backend.url}" if missing or extra else ""
         )
         yield _check("keyword leg content", f"{counted(len(in_leg), 'chunk')}, the same as the truth", problem, _REPAIR)
+
+
+def _check_exact(files: OpenedWorkspace) -> Iterator[Check]:
+    """Examine the exact leg, if there is one: a workspace may have no need of it."""
+    backend, store = files.backend, files.store
+    if not backend.capabilities.regex or not backend.has_exact_leg():
+        return
+    try:
+        leg = ExactIndex(files).opened()
+        if leg is None or leg.seq() != store.seq():
+            yield _check("exact leg", "behind, patterns are looked for in the changed texts, too")
+            return
+        wrong = leg.numbers() ^ set(store.matching(Filters()))
+        problem = f"{counted(len(wrong), 'resource')} missing or too many in {backend.url}" if wrong else ""
+        yield _check("exact leg", f"in step, {counted(leg.size(), 'resource')}", problem, _REPAIR)
+    except StoreDamagedError:
+        raise
+    except CorruptError as error:
+        yield _check("exact leg", "", error.message, _REPAIR)
 
 
 def _check_vectors(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterator[Check]:

@@ -11,7 +11,7 @@ from tantivy import Occur, Query
 
 from findling.domain.backends import Scoring
 from findling.domain.errors import InvalidValueError
-from findling.domain.queries import CONDITIONS, All, Any, Field, Filters, Node, Not, Range, Same
+from findling.domain.queries import CONDITIONS, All, Any, Field, Filters, Node, Not, Pattern, Range, Same
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, dotted, prefixes, time_span
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
@@ -99,6 +99,9 @@ class KeywordScope:
         if isinstance(node, Range):
             span = time_span(node)
             return everything() if span is None else self._changed_within(span)
+        if node.name == "cid":
+            cids = Query.term_set_query(self._schema, "cid", [int(value) for value in node.values])
+            return Query.const_score_query(cids, 0.0)
         if node.name == "path":
             return self._any_of(self._tokens_of_paths(node))
         if node.name == "author":
@@ -239,6 +242,8 @@ class KeywordQuery:
             return self._all((node,), leaves)
         if isinstance(node, CONDITIONS):
             return ScoredQuery(self._scope.query(node))
+        if isinstance(node, Pattern):
+            raise InvalidValueError(f"a keyword leg finds words, and {node.text!r} is a pattern")
         return leaves.part(node)
 
     def _any(self, node: Any | Same, leaves: Leaves) -> ScoredQuery:

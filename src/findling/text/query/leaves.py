@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Phrase, Prefix, Term
+from findling.domain.errors import InvalidValueError
+from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Pattern, Phrase, Prefix, Term
 from findling.text.analysis.analysis import phrase_terms, row_terms, terms
 from findling.text.analysis.scripts import LONGEST_WORD, is_unspaced
 from findling.text.query.lexer import (
     FIELD_NAMES,
     KEYWORD,
+    REGEX,
     TEXT_FIELDS,
     compiled,
     is_plain,
@@ -26,14 +29,17 @@ __all__ = [
     "UNCLOSED_QUOTE",
     "Remarks",
     "condition",
+    "exact_leaf",
     "near_leaf",
     "nearest_field",
     "phrase_leaf",
     "plain_word",
     "possible_values",
+    "regex_leaf",
     "term_leaf",
     "too_long",
     "word_leaf",
+    "words_of_path",
 ]
 
 
@@ -90,7 +96,7 @@ _POSSIBLE = {
     "ext": "the ending of a file name such as py",
 }
 _OTHER_NAMES = {
-    **dict.fromkeys(("dir", "file", "filename", "folder", "directory", "inpath", "inurl"), "path"),
+    **dict.fromkeys(("dir", "filename", "folder", "directory", "inpath", "inurl"), "path"),
     **dict.fromkeys(("extension", "filetype", "suffix"), "ext"),
     **dict.fromkeys(("by", "creator", "from", "writer"), "author"),
     **dict.fromkeys(("intitle", "subject"), "title"),
@@ -161,6 +167,33 @@ def phrase_leaf(raw: str, field: str, remarks: Remarks) -> Node | None:
     return _close_together(text, suffix[1:], field, remarks) if suffix else Phrase(text, field)
 
 
+def regex_leaf(raw: str, is_case_sensitive: bool, remarks: Remarks) -> Pattern | None:
+    """The leaf of `/text/`, with or without flags behind it; `None` when it is no regular expression."""
+    from findling.text.query.patterns import compile_pattern  # which most queries do not need
+
+    text, _, flags = raw[1:].rpartition("/")
+    kept = "".join(sorted({*flags} & {"s", "x"}))  # lines have ends, case does not matter, and all matches count
+    leaf = Pattern(f"(?{kept}){text}" if kept else text, True, is_case_sensitive)
+    try:
+        compile_pattern(leaf)
+    except InvalidValueError as error:
+        remarks.notes.append(f"{error.message}; it is read as words")
+        return None
+    remarks.operators.add("//")
+    return leaf
+
+
+def exact_leaf(raw: str, is_case_sensitive: bool, remarks: Remarks) -> Pattern | None:
+    """The leaf of a quotation that is meant letter by letter; `None` when it is empty."""
+    body, suffix, is_closed = unquoted(raw)
+    if suffix:
+        remarks.notes.append(f"{suffix} behind a quote says nothing where case: is given, and is left out")
+    if not is_closed:
+        remarks.notes.append(UNCLOSED_QUOTE)
+    remarks.operators.add('""')
+    return Pattern(body, False, is_case_sensitive) if body else None
+
+
 def term_leaf(text: str, field: str = "") -> Term | None:
     """The word as a leaf, a keyword in lower case; `None` when there is no term in it."""
     return Term(_word(text), field) if _has_terms(text) else None
@@ -183,6 +216,17 @@ def near_leaf(words: list[str], distances: list[str]) -> Node:
     """Each word near the next one, within as many words as the digits say."""
     pairs = [Near(a, b, _within(n, _NEAR, _FARTHEST)) for a, b, n in zip(words, words[1:], distances, strict=False)]
     return pairs[0] if len(pairs) == 1 else All(tuple(pairs))
+
+
+def words_of_path(text: str) -> list[str]:
+    """The words in `/header/` and `/usr/b.*/`, each once; none in `/usr/lib/`, and in what is searched as it stands."""
+    given = re.fullmatch(r"/(.+)/[gimsuxy]{0,4}", text) if compiled(REGEX).search(text) is None else None
+    if given is None or (
+        (not text.endswith("/") or "/" in given[1]) and not re.search(r"[\\^$*+?()\[\]{}|]", given[1])
+    ):
+        return []
+    plain = re.sub(r"\\[a-zA-Z]|\[[^\]]*\]|\{[\d,]*\}", " ", given[1])
+    return list(dict.fromkeys(word for word in re.findall(r"\w+", plain) if row_terms(word)))
 
 
 def _prefix(text: str, field: str, remarks: Remarks, literal: Node | None = None) -> Node | None:

@@ -19,12 +19,15 @@ __all__ = [
     "MOST_LEAVES",
     "OPENING_QUOTES",
     "QUOTES",
+    "REGEX",
     "TEXT_FIELDS",
     "Intent",
+    "case_of",
     "compiled",
     "field_prefix",
     "intent_of",
     "is_plain",
+    "levels",
     "quoted",
     "shortened",
     "spelled",
@@ -40,7 +43,7 @@ __all__ = [
 
 FIELD_NAMES = (
     *("path", "ext", "lang", "type", "tag", "author", "title", "system"),
-    *("before", "after", "date", "is", "in"),
+    *("before", "after", "date", "is", "in", "file"),
 )
 TEXT_FIELDS = ("title", "heading", "body", "path", "tags", "name", "description")
 """Fields that `in:` limits words to; `in:heading:word` does so for one word."""
@@ -82,9 +85,13 @@ def _quotation(group: str) -> str:
 
 _PHRASE = f"{_quotation('(?:')}{_SUFFIX}?+"
 _VALUE = f"(?:{_PHRASE}|{_BARE_VALUE})"
-_NAME = rf"(?ai:in:(?:{'|'.join(TEXT_FIELDS)})(?=:.)|{'|'.join(FIELD_NAMES)})"
+_CASE = r"case(?=:(?:yes|no)(?![^\s|)]))"
+_NAME = rf"(?ai:in:(?:{'|'.join(TEXT_FIELDS)})(?=:.)|{_CASE}|{'|'.join(FIELD_NAMES)})"
+# A path has no sign of an expression in it, or a further slash; a comment of C and a quotient begin with a space.
+REGEX = r"(?<![^\s(|\-])/(?=[^\s/])(?=[^/]*[\\^$*+?()\[\]{}|])(?:\\.|[^/\\])++(?<!\s)/[gimsuxy]{0,4}(?![^\s|)])"
 _TOKEN = (
     rf"(?P<minus>(?<![^\s(|])-(?=[^\s|)\-”»›」』]))|(?P<open>\()|(?P<close>\))|(?P<pipe>\|+)|(?P<phrase>{_PHRASE})"
+    rf"|(?P<regex>{REGEX})"
     rf"|(?P<field>{_NAME}:{_VALUE}(?:,{_VALUE}?+)*+)|(?P<word>{_WORD})"
 )
 _MISLEADING = rf"\A-|\A{_NAME}:|{_ESCAPE}|{_SUFFIX}\Z"
@@ -94,7 +101,7 @@ _UNSEEN = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
 
 def tokens(text: str) -> list[tuple[str, str]]:
     """The kind and the raw text of each token; a keyword is of its own kind, unless a dash makes it a word."""
-    if is_plain(text):
+    if is_plain(text) and ("/" not in text or compiled(REGEX).search(text) is None):
         return [(_kind(word), word) for word in text.split()]
     found: list[tuple[str, str]] = []
     was_minus = False
@@ -172,6 +179,23 @@ def shortened(text: str) -> str:
 
 def _kind(word: str) -> str:
     return word.partition("/")[0] if word[:1] in ("A", "O", "N") and compiled(KEYWORD).fullmatch(word) else "word"
+
+
+def case_of(typed: Iterable[tuple[str, str]]) -> str:
+    """The value of `case:` among tokens, `yes` or `no`; empty without one."""
+    return next((raw[5:].lower() for kind, raw in typed if kind == "field" and raw[:5].lower() == "case:"), "")
+
+
+def levels(read: list[tuple[str, str]]) -> int:
+    """Depth of the parentheses in the tokens."""
+    level = deepest = 0
+    for kind, _ in read:
+        if kind == "open":
+            level += 1
+            deepest = max(deepest, level)
+        elif kind == "close":
+            level = max(0, level - 1)
+    return deepest
 
 
 class Intent(NamedTuple):

@@ -4,7 +4,7 @@
     item    := ways ("OR" ways)*          any of them; OR binds tighter than standing side by side
     ways    := unary ("|" unary)*         ways to say one thing
     unary   := ("-" | "NOT")* primary     the dash right before what it excludes
-    primary := "(" conj ")" | field:value | "phrase"[* | ~5] | word[* | ~ | ~2] | word NEAR[/5] word
+    primary := "(" conj ")" | field:value | "phrase"[* | ~5] | /regex/ | word[* | ~ | ~2] | word NEAR[/5] word
 
 Nothing a person types is an error: impossible syntax is repaired or read as words, and a note says so.
 """
@@ -22,14 +22,17 @@ from findling.text.query.leaves import (
     UNCLOSED_QUOTE,
     Remarks,
     condition,
+    exact_leaf,
     near_leaf,
     nearest_field,
     phrase_leaf,
     plain_word,
     possible_values,
+    regex_leaf,
     term_leaf,
     too_long,
     word_leaf,
+    words_of_path,
 )
 from findling.text.query.lexer import (
     EXPRESSION,
@@ -43,6 +46,7 @@ from findling.text.query.lexer import (
     Intent,
     compiled,
     intent_of,
+    levels,
     quoted,
     shortened,
     split_field,
@@ -90,10 +94,9 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
         return Parsed(All(()), frozenset())
     if is_pasted:
         return _pasted(text, "a text of several lines is read as plain words")
-    if text.lstrip().startswith("/") and (words := _words_of_regex(text.strip())):
-        note = (
-            f"regular expressions are not searched: {shortened(text.strip())} is read as the words {', '.join(words)}"
-        )
+    if text.lstrip().startswith("/") and (words := words_of_path(text.strip())):
+        read = f"{shortened(text.strip())} may be a path and is read as the words {', '.join(words)}"
+        note = f"{read}; a regular expression has signs such as .* and \\/ for a slash"
         return _pasted(" ".join(words), note)
     # The quotes of `open("x")` are no wish for a phrase.
     if '("' in text and re.search(r'\w\("[^\s"]', text):
@@ -112,23 +115,14 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
     return parsed
 
 
-_BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})
-_ENDINGS = frozenset({"close", "phrase", "field", "word"})
+_BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "regex", "word", "NOT"})
+_ENDINGS = frozenset({"close", "phrase", "field", "regex", "word"})
 _JOINTS = frozenset({"AND", "OR", "pipe"})
 
 _PASTED_WORD = rf"[^\s{QUOTES}()|*~:\\]+"
 _UNKNOWN_FIELD = r"[A-Za-z]{2,20}:(?=[^\s:/\\0-9])"
 _MOST_REPEATS = 8
 """A word of a pasted text is said so often at most: a page says some of its words a hundred times."""
-
-
-def _words_of_regex(text: str) -> list[str]:
-    """The words in `/pars.*header/`, each once; none in anything else, such as `/usr/lib/`."""
-    given = re.fullmatch(r"/(.+)/([gimsuxy]{0,4})", text)
-    if given is None or (("/" in given[1] or given[2]) and not re.search(r"[\\^$*+?()\[\]{}|]", given[1])):
-        return []
-    plain = re.sub(r"\\[a-zA-Z]|\[[^\]]*\]|\{[\d,]*\}", " ", given[1])
-    return list(dict.fromkeys(word for word in re.findall(r"\w+", plain) if row_terms(word)))
 
 
 def _pasted(text: str, note: str) -> Parsed:
@@ -163,8 +157,11 @@ class _Parser:
         self._now = now
         self._fields: dict[str, None] = {}
         self._history = False
+        self._case = next(
+            (raw.lower()[5:] for kind, raw in typed if kind == "field" and raw[:5].lower() == "case:"), ""
+        )
         self._plain: list[str] = []
-        self.levels = _levels(self._tokens) if "(" in text else 0
+        self.levels = levels(self._tokens) if "(" in text else 0
 
     def parsed(self) -> Parsed:
         notes = self._remarks.notes
@@ -286,6 +283,10 @@ class _Parser:
         self._at += 1
         if kind == "open":
             return self._group(level)
+        if kind == "regex" and (found := regex_leaf(raw, self._case == "yes", self._remarks)) is not None:
+            return found
+        if kind == "phrase" and self._case:
+            return exact_leaf(raw, self._case == "yes", self._remarks)
         if kind == "phrase":
             if self._intent.quotes or is_negative:
                 return phrase_leaf(raw, "", self._remarks)
@@ -328,11 +329,18 @@ class _Parser:
 
     def _field(self, raw: str, is_negative: bool) -> Node | None:
         name, values = split_field(raw)
+        if name == "case":
+            self._remarks.operators.add("case:")
+            return None
+        name = "path" if name == "file" else name
         text_field = name.removeprefix("in:") if name != "in" else ""
         if text_field in TEXT_FIELDS and (name == "title" or name != text_field):
             self._remarks.operators.add("title:" if text_field == "title" else "in:")
             remarks = Remarks(set(), self._remarks.notes)
-            leaves = [(phrase_leaf if _is_quoted(value) else word_leaf)(value, text_field, remarks) for value in values]
+            leaves = [
+                (phrase_leaf if (value[0] in OPENING_QUOTES) else word_leaf)(value, text_field, remarks)
+                for value in values
+            ]
             return _joined(Any, leaves)
         plain = [text for value in values if (text := self._value(value))]
         if name == "in" and plain and {*TEXT_FIELDS, "history"}.issuperset(map(str.lower, plain)):
@@ -343,12 +351,12 @@ class _Parser:
             self._remarks.operators.add(f"{name}:")
             return node
         self._remarks.notes.append(f"{shortened(raw)} is read as words: {name}: takes {possible_values(name)}")
-        if any(map(_is_quoted, values)):
+        if any(value[0] in OPENING_QUOTES for value in values):
             return phrase_leaf(quoted(" ".join([name, *plain])), "", self._remarks)
         return term_leaf(unescaped(raw))
 
     def _value(self, raw: str) -> str:
-        if not _is_quoted(raw):
+        if raw[0] not in OPENING_QUOTES:
             return unescaped(raw)
         text, _, is_closed = unquoted(raw)
         if not is_closed:
@@ -382,19 +390,3 @@ def _joined(kind: type[All | Any | Same], nodes: Sequence[Node | None]) -> Node 
     """The nodes that say something as one node, if there are any."""
     known = [node for node in nodes if node is not None]
     return None if not known else known[0] if len(known) == 1 else kind(tuple(known))
-
-
-def _levels(read: list[tuple[str, str]]) -> int:
-    """Depth of the parentheses in the tokens."""
-    level = deepest = 0
-    for kind, _ in read:
-        if kind == "open":
-            level += 1
-            deepest = max(deepest, level)
-        elif kind == "close":
-            level = max(0, level - 1)
-    return deepest
-
-
-def _is_quoted(raw: str) -> bool:
-    return raw[0] in OPENING_QUOTES

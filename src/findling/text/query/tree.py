@@ -17,6 +17,7 @@ from findling.domain.queries import (
     Near,
     Node,
     Not,
+    Pattern,
     Phrase,
     Prefix,
     Range,
@@ -34,6 +35,7 @@ __all__ = [
     "identifier_parts",
     "limited_to",
     "negation",
+    "patterns_of",
     "positive_terms",
     "positive_texts",
     "simplified",
@@ -132,7 +134,7 @@ def _without_stop_words(parts: list[Node]) -> list[Node]:
 
 def _says_something(nodes: Iterable[Node]) -> bool:
     return any(
-        isinstance(node, (Phrase, Prefix, Fuzzy, Near))
+        isinstance(node, (Phrase, Prefix, Fuzzy, Near, Pattern))
         or (isinstance(node, Term) and not _is_stop_word(node))
         or (isinstance(node, GROUPS) and _says_something(node.nodes))
         for node in nodes
@@ -151,6 +153,24 @@ def canonical(node: Node) -> str:
 
     As an expression (`intent`), `parse` reads it back as the same tree, within the limits of the language.
     """
+    patterns = patterns_of(node)
+    if any(pattern.is_case_sensitive for pattern in patterns):
+        return f"{_written(node)} case:yes"
+    return f"{_written(node)} case:no" if not all(pattern.is_regex for pattern in patterns) else _written(node)
+
+
+def patterns_of(node: Node, *, excluded: bool = True) -> tuple[Pattern, ...]:
+    """The patterns in a tree, each once, with those that are excluded or without."""
+    if isinstance(node, GROUPS):
+        return tuple(dict.fromkeys([found for part in node.nodes for found in patterns_of(part, excluded=excluded)]))
+    if isinstance(node, Not):
+        return patterns_of(node.node) if excluded else ()
+    return (node,) if isinstance(node, Pattern) else ()
+
+
+def _written(node: Node) -> str:
+    if isinstance(node, Pattern):
+        return f"/{node.text}/" if node.is_regex else quoted(node.text)
     if isinstance(node, LEAVES):
         return _leaf(node)
     if isinstance(node, Field):
@@ -210,7 +230,7 @@ def positive_texts(node: Node) -> list[str]:
         return [node.text]
     if isinstance(node, Near):
         return [node.first, node.second]
-    if isinstance(node, (Not, Field, Range)):
+    if isinstance(node, (Not, Field, Range, Pattern)):
         return []
     nodes = node.nodes[:1] if isinstance(node, Same) and node.group else node.nodes
     return [text for part in nodes for text in positive_texts(part)]
@@ -246,18 +266,18 @@ _RAW_WORD = re.compile(r"[^\W_]+")
 
 def _is_about_resources(node: Node) -> bool:
     if isinstance(node, CONDITIONS):
-        return True
+        return not isinstance(node, Field) or node.name != "cid"
     if isinstance(node, Not):
         return _is_about_resources(node.node)
     return isinstance(node, GROUPS) and bool(node.nodes) and all(map(_is_about_resources, node.nodes))
 
 
 def _all(node: All) -> str:
-    text = " AND ".join(canonical(part) if isinstance(part, Range) else _inner(part) for part in node.nodes)
+    text = " AND ".join(_written(part) if isinstance(part, Range) else _inner(part) for part in node.nodes)
     if len(text) <= MOST_CHARACTERS and len(node.nodes) <= MOST_LEAVES:
         return text
     is_pasted = all(isinstance(part, Term) and not part.field for part in node.nodes)
-    return " ".join(map(canonical, node.nodes)) if is_pasted else text
+    return " ".join(map(_written, node.nodes)) if is_pasted else text
 
 
 def _leaf(node: Word | Term | Phrase | Prefix | Fuzzy | Near) -> str:
@@ -280,7 +300,7 @@ def _inner(node: Node) -> str:
     """A node inside another one, in parentheses where it has parts of its own."""
     is_two_sided = isinstance(node, Range) and None not in (node.after, node.before)
     has_parts = is_two_sided or isinstance(node, Near) or (isinstance(node, GROUPS) and bool(node.nodes))
-    return f"({canonical(node)})" if has_parts else canonical(node)
+    return f"({_written(node)})" if has_parts else _written(node)
 
 
 def _value(value: str) -> str:

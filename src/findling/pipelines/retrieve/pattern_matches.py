@@ -1,0 +1,170 @@
+"""Patterns of a query: the chunks that match them, found before the words are asked, and their evidence."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from findling.domain.budgets import current_budget
+from findling.domain.queries import GROUPS, Any, Field, Node, Not, Pattern
+from findling.domain.results import Evidence
+from findling.domain.strangers import checked_pattern
+from findling.domain.values import counted
+from findling.text.query.patterns import compile_pattern, required_trigrams
+from findling.text.query.tree import canonical, patterns_of
+
+if TYPE_CHECKING:
+    from findling.domain.queries import Filters, LegQuery, Required
+    from findling.domain.resources import Document
+    from findling.pipelines.retrieve.legs import Retrievers
+    from findling.pipelines.retrieve.query_planner import AnalyzedQuery
+
+__all__ = ["PatternMatches", "find_matches", "match_spans", "narrowed", "resolved"]
+
+_MOST_CHARACTERS = 128 << 20
+"""Characters of texts that are looked at for one pattern: 0.1 s for a literal, 2 s for one that ignores case."""
+
+_MOST_CHUNKS = 20_000
+"""Chunks that match one pattern: so many take a keyword leg 40 ms to pass on."""
+
+_MOST_IN_TEXT = 10_000
+"""Matches in one text: a pattern that matches nearly everywhere says little by matching once more."""
+
+
+_MOST_SHOWN = 100
+"""Matches that are marked in one passage."""
+
+
+class PatternMatches:
+    """Implements `Retriever` for the patterns of one query, whose matches are known: chunk → how many."""
+
+    name = "exact"
+    least = 0.0
+
+    def __init__(self, matches: Mapping[int, int], did: tuple[tuple[str, str], ...]) -> None:
+        self._matches = matches
+        self.did = did
+        """A step for each pattern: how it was looked for, and what came of it."""
+
+    def search(self, query: LegQuery, limit: int, also: Sequence[int] = ()) -> dict[int, Evidence]:
+        """The evidence for the chunks in `also`. By itself it finds none: the words are asked for the same chunks."""
+        return {cid: self._evidence(self._matches[cid]) for cid in also if cid in self._matches}
+
+    def second_look(self, query: LegQuery, best: Sequence[int]) -> dict[int, Evidence]:
+        """Nothing more."""
+        return {}
+
+    def _evidence(self, count: int) -> Evidence:
+        # What matches fulfils the demand wholly; more matches are more to see, and soon not much more.
+        return Evidence(self.name, count, count / (count + 1), 1.0, counted(count, "match", "matches"), "matches")
+
+
+def resolved(legs: Retrievers, question: AnalyzedQuery) -> tuple[Retrievers, AnalyzedQuery]:
+    """The question with the chunks that match its patterns in their place, and the legs with the evidence for them.
+
+    Raises InvalidValueError for an expression that only the owner may use.
+    """
+    patterns = patterns_of(question.node)
+    if not patterns:
+        return legs, question
+    budget, is_owner = current_budget(), question.request.principals is None
+    places: dict[Node, Node] = {}
+    matches: dict[int, int] = {}
+    did = []
+    for pattern in patterns:
+        if pattern.is_regex:
+            checked_pattern(pattern.text, is_owner=is_owner, name="the query")
+        key = "pattern", pattern, question.filters, id(legs.store)
+        found, strategy = budget.once(key, partial(find_matches, legs, pattern, question.filters))
+        places[pattern] = Field("cid", tuple(map(str, found))) if found else Any(())
+        matches |= {cid: matches.get(cid, 0) + count for cid, count in found.items()}
+        # How far the leg has come depends on what others have written.
+        told = f" by {strategy}" if is_owner else ""
+        did.append((PatternMatches.name, f"{canonical(pattern)}: {counted(len(found), 'passage')}{told}"))
+    node = _with(question.node, places)
+    return legs._replace(matches=PatternMatches(matches, tuple(did))), replace(question, node=node)
+
+
+def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[dict[int, int], str]:
+    """The chunks that match a pattern, each with the number of its matches, and the strategy that found them."""
+    numbers, strategy = narrowed(legs, required_trigrams(pattern), list(legs.store.matching(filters)))
+    budget, left = current_budget(), _MOST_CHARACTERS
+    is_page = legs.keyword.unit == "page"
+    found: dict[int, int] = {}
+    for searched, stored in enumerate(legs.store.texts(numbers)):
+        cut = f"{canonical(pattern)} was looked for in {searched:,} of {counted(len(numbers), 'text')}"
+        if budget.is_over(cut):
+            break
+        left -= len(stored.text)
+        if left < 0 or len(found) >= _MOST_CHUNKS:
+            budget.refuse(cut)
+            break
+        spans = list(islice(_spans(pattern, stored.text), _MOST_IN_TEXT))
+        if spans and (document := legs.store.document(stored.rid)) is not None and document.text == stored.text:
+            for cid in _chunks_at(document, spans, is_page=is_page):
+                found[cid] = found.get(cid, 0) + 1
+    return found, strategy
+
+
+def narrowed(legs: Retrievers, required: Required | None, numbers: Sequence[int]) -> tuple[Collection[int], str]:
+    """Those of the resources that may hold what is required, and the strategy that found them."""
+    scan = f"a scan of {counted(len(numbers), 'text')}"
+    if required is None:
+        return numbers, f"{scan}, as no trigram follows from it"
+    found = legs.exact().candidates(required, set(numbers)) if legs.exact is not None else None
+    if found is None:
+        return numbers, scan
+    return found, f"the exact leg, which left {len(found):,} of {counted(len(numbers), 'text')}"
+
+
+def match_spans(patterns: Iterable[Pattern], text: str) -> list[tuple[int, int, tuple[str]]]:
+    """The matches of patterns in a passage that do not overlap, in order, each with its pattern."""
+    found = [(*span, (pattern.text,)) for pattern in patterns for span in islice(_spans(pattern, text), _MOST_SHOWN)]
+    kept: list[tuple[int, int, tuple[str]]] = []
+    for one in sorted(found):
+        if not kept or one[0] >= kept[-1][1]:
+            kept.append(one)
+    return kept
+
+
+def _spans(pattern: Pattern, text: str) -> Iterator[tuple[int, int]]:
+    """The matches in a text; one without a letter is none."""
+    if pattern.is_regex or not (pattern.is_case_sensitive or (text.isascii() and pattern.text.isascii())):
+        found = compile_pattern(pattern).finditer(text)
+        return (match.span() for match in found if match.end() > match.start())
+    # Ten times as fast as an expression that ignores case.
+    wanted, text = (pattern.text, text) if pattern.is_case_sensitive else (pattern.text.lower(), text.lower())
+    return _occurrences(wanted, text)
+
+
+def _occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
+    start = text.find(wanted)
+    while start >= 0:
+        yield start, start + len(wanted)
+        start = text.find(wanted, start + len(wanted))
+
+
+def _chunks_at(document: Document, spans: Iterable[tuple[int, int]], *, is_page: bool) -> Iterator[int]:
+    """The chunks in which matches begin, or into which they reach from between two chunks."""
+    chunks = sorted(document.chunks, key=lambda chunk: chunk.start)
+    starts = [chunk.start for chunk in chunks]
+    for start, end in spans:
+        if is_page:
+            yield from [document.chunks[0].cid] if document.chunks else []
+            continue
+        at = bisect_right(starts, start)
+        held = [chunk.cid for chunk in chunks[max(at - 2, 0) : at] if chunk.end > start]
+        yield from held or [chunk.cid for chunk in chunks[at : at + 1] if chunk.start < end]
+
+
+def _with(node: Node, places: Mapping[Node, Node]) -> Node:
+    """The tree with other nodes in the place of some leaves."""
+    if isinstance(node, Not):
+        return Not(_with(node.node, places))
+    if isinstance(node, GROUPS):
+        return replace(node, nodes=tuple(_with(part, places) for part in node.nodes))
+    return places.get(node, node)

@@ -24,7 +24,7 @@ FLAGS: list[list[str]] = [
     ["-c", "^class "], ["-n", "-C", "2", "raise [A-Z]"], ["-n", "-B", "1", "-A", "3", "yield"],
     ["-n", "-o", r"\d+\.\d+"],
     ["-n", "-v", "[a-z]"], ["-n", "-m", "2", "return"], ["-n", "-e", "header", "-e", "charset"], ["-c", "-o", "self"],
-    ["-n", "-g", "*.py", "-g", "!_*", "None"], ["-n", "-S", "message"], ["-n", "-S", "Message"], ["-n", "^$"],
+    ["-n", "-g", "*.py", "-g", "!_*", "None"], ["-n", "Message"], ["-n", "^$"],
     ["-n", r"foo\s+bar|\S\s{4,}\S"], ["-n", "[^a]*zip$"], ["-N", "encode"], ["-n", "-i", "ß|straße|é"],
     ["-l", "-v", "x"], ["-n", "-o", "-w", "-i", "the"], ["-n", "<div|<p>"], ["-n", '"name"'],
     ["-n", "-C", "1", "-o", "lambda"],

@@ -23,7 +23,6 @@ from findling.faces.cli.request.options import (
     resolve,
     setting_option,
     workspace_option,
-    yes_option,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ _Count = click.IntRange(min=0)
 @click.option("-e", "--regexp", "patterns", multiple=True, metavar="PATTERN", help="A pattern; may be repeated.")
 @click.option("-F", "--fixed-strings", "fixed", is_flag=True, help="Patterns are texts, no regular expressions.")
 @click.option("-i", "--ignore-case", is_flag=True, help="Take a and A for the same.")
-@click.option("-S", "--smart-case", is_flag=True, help="The same, unless a pattern has a capital letter.")
 @click.option("-w", "--word-regexp", "words_only", is_flag=True, help="Matches are whole words.")
 @click.option("-v", "--invert-match", "invert", is_flag=True, help="Lines that do not match.")
 @click.option("-o", "--only-matching", is_flag=True, help="Print the matches alone, one a line.")
@@ -55,11 +53,9 @@ _Count = click.IntRange(min=0)
 @click.option("-g", "--glob", "globs", multiple=True, metavar="GLOB", help="Only these files; with ! all others.")
 @click.option("--json", "as_json", is_flag=True, help="Print messages as rg --json does, one a line.")
 @click.option("--explain", is_flag=True, help="Say on stderr how the lines were found.")
-@click.option("--no-daemon", is_flag=True, help="Search in this process, not in a warm one.")
 @setting_option("color")
 @as_option
 @workspace_option
-@yes_option
 def grep(words: tuple[str, ...], **given: Any) -> int:
     """Print every line that matches PATTERN, in the current folder or at each PATH.
 
@@ -99,10 +95,7 @@ def grep(words: tuple[str, ...], **given: Any) -> int:
 @json_option
 @as_option
 @workspace_option
-@yes_option
-def glob(
-    pattern: str, path: str, newest: bool, as_json: bool, as_: tuple[str, ...], workspace: str | None, yes: bool
-) -> int:
+def glob(pattern: str, path: str, newest: bool, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
     """List the indexed files at PATH that GLOB matches, such as '*.py' or 'src/**/test_*'.
 
     The syntax is that of gitignore, with {a,b} for alternatives: without a slash a name in any folder, with one a path
@@ -113,7 +106,7 @@ def glob(
     settings = resolve(path, workspace=workspace, in_context=True)
     note_settings(settings)
     with opened(path, settings) as engine:
-        with _indexing(engine, settings, yes) as bar:
+        with _indexing(engine, settings) as bar:
             answer = engine.exact.glob([pattern], newest=newest, principals=as_ or None, on_progress=bar)
         shown = _path_shower(engine.root, None if path == "." else path)
         if as_json:
@@ -133,7 +126,7 @@ def _request(patterns: Sequence[str], given: Mapping[str, Any]) -> GrepRequest:
     return GrepRequest(
         patterns=tuple(patterns),
         fixed=given["fixed"],
-        case="ignore" if given["ignore_case"] else "smart" if given["smart_case"] else "sensitive",
+        case="ignore" if given["ignore_case"] else "sensitive",
         words=given["words_only"],
         invert=given["invert"],
         globs=given["globs"],
@@ -153,7 +146,7 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
     settings = resolve(path or ".", workspace=given["workspace"], color=given["color"], in_context=True)
     with opened(path or ".", settings) as engine:
         asked = replace(asked, base=_below(engine.root, Path.cwd()) or "")
-        with _indexing(engine, settings, given["yes"]) as bar:
+        with _indexing(engine, settings) as bar:
             answer = engine.exact.grep(asked, on_progress=bar)
         shown = _path_shower(engine.root, path)
         if given["as_json"]:
@@ -186,12 +179,12 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
 
 
 @contextmanager
-def _indexing(engine: Engine, settings: Settings, yes: bool) -> Iterator[Progress]:
+def _indexing(engine: Engine, settings: Settings) -> Iterator[Progress]:
     """Have the user agree to a first index run of a vast place, and show the progress of any run."""
     from findling.faces.cli.output.progress import progress_bar
 
     if settings["search.refresh"] == "auto" and not engine.is_indexed():
-        ask_before_indexing(engine.subject, yes)
+        ask_before_indexing(engine.subject, False)
     with progress_bar() as bar:
         yield bar
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from hashlib import blake2b
 from itertools import islice
 
 from findling.domain.budgets import current_budget
+from findling.domain.errors import ProviderError
 from findling.domain.queries import Filters
 from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile
 from findling.domain.resources import StoredText
@@ -27,13 +29,14 @@ _LINES_OF_THE_FILE = frozenset({"csv", "html", "json", "notebook", "subtitles", 
 _LARGEST_FILE = 64 << 20
 
 
-def grep(legs: Retrievers, asked: GrepRequest, root: str = "") -> GrepAnswer:
+def grep(legs: Retrievers, asked: GrepRequest, root: str = "", zoekt: str = "") -> GrepAnswer:
     """All lines that match one of the patterns, in the order of the paths; `root` is where files lie, if they do.
 
-    Raises InvalidValueError for what is no pattern and no glob.
+    `zoekt` is the address of a server that names files with matches, if one is to be asked. Raises
+    InvalidValueError for what is no pattern and no glob.
     """
     pattern = compile_lines(asked.patterns, fixed=asked.fixed, ignore_case=_ignores_case(asked), words=asked.words)
-    chosen, strategy = _chosen(legs, asked, root)
+    chosen, strategy, degraded = _chosen(legs, asked, root, zoekt)
     budget, files = current_budget(), list[MatchedFile]()
     searched, left, is_cut = 0, asked.limit, False
     for stored in legs.store.texts(chosen):
@@ -46,10 +49,9 @@ def grep(legs: Retrievers, asked: GrepRequest, root: str = "") -> GrepAnswer:
             files.append(file)
             if asked.limit:
                 left -= 1 if asked.gives == "files" else file.total
-    degraded: tuple[Degradation, ...] = ()
     if is_late := budget.is_over():
         told = f"time was over after {searched:,} of {counted(len(chosen), 'text')}: lines may be missing"
-        degraded = (Degradation(what=told, fix="ask for a longer pattern, or below a folder"),)
+        degraded += (Degradation(what=told, fix="ask for a longer pattern, or below a folder"),)
     # A file that has as many lines as were left may have more of them.
     is_cut = is_cut or is_late or (asked.limit > 0 and not left and asked.gives == "lines")
     return GrepAnswer(files=tuple(files), strategy=strategy, searched=searched, is_cut=is_cut, degraded=degraded)
@@ -61,8 +63,10 @@ def _ignores_case(asked: GrepRequest) -> bool:
     return asked.case == "ignore"
 
 
-def _chosen(legs: Retrievers, asked: GrepRequest, root: str) -> tuple[list[int], str]:
-    """The resources to look at, in the order of their paths, and the strategy that has found them.
+def _chosen(
+    legs: Retrievers, asked: GrepRequest, root: str, zoekt: str
+) -> tuple[list[int], str, tuple[Degradation, ...]]:
+    """The resources to look at, in the order of their paths, the strategy that has found them, and what it lacks.
 
     Numbers come first, and paths of candidates alone: 16,000 paths take 30 ms, as long as all else of a rare pattern.
     """
@@ -70,7 +74,12 @@ def _chosen(legs: Retrievers, asked: GrepRequest, root: str) -> tuple[list[int],
     numbers = list(store.matching(Filters(within=within)))
     of_files = Filters(lang=tuple(sorted(_LINES_OF_THE_FILE)), within=within)
     as_files = set(store.matching(of_files)) if root else set[int]()
-    found, strategy = candidate_resources(legs, asked, [one for one in numbers if one not in as_files])
+    others = [one for one in numbers if one not in as_files]
+    named, degraded = _named_by(zoekt, asked) if zoekt and not asked.invert else (None, ())
+    if named is None:
+        found, strategy = candidate_resources(legs, asked, others)
+    else:
+        found, strategy = _with_named(legs, asked, others, named)
     kept = as_files.union(found)
     accepts = path_filter(asked.globs, asked.base)
     chosen = [
@@ -82,7 +91,31 @@ def _chosen(legs: Retrievers, asked: GrepRequest, root: str) -> tuple[list[int],
     chosen.sort(key=lambda one: (not one.path, path_order(one.path or one.rid)))
     if direct := sum(one.number in as_files for one in chosen):
         strategy += f", {counted(direct, 'file')} read as they are"
-    return [one.number for one in chosen], strategy
+    return [one.number for one in chosen], strategy, degraded
+
+
+def _named_by(zoekt: str, asked: GrepRequest) -> tuple[set[str] | None, tuple[Degradation, ...]]:
+    """The paths that Zoekt names; None where it cannot, and the reason for it."""
+    from findling.pipelines.exact.zoekt import zoekt_paths
+
+    try:
+        return zoekt_paths(zoekt, asked, ignore_case=_ignores_case(asked)), ()
+    except ProviderError as error:
+        return None, (Degradation(what=f"{error.message}; the index of findling has answered", fix=error.hint),)
+
+
+def _with_named(
+    legs: Retrievers, asked: GrepRequest, numbers: list[int], named: set[str]
+) -> tuple[Collection[int], str]:
+    """The files that Zoekt names, and of all that it does not index the candidates of our own."""
+    allowed = set(numbers)
+    rights = [one for one in legs.store.rights() if one.number in allowed]
+    plain = {
+        one.number: one.path for one in rights if one.path and file_type(one.path.rpartition("/")[2]).kind != "document"
+    }
+    found, strategy = candidate_resources(legs, asked, [one for one in numbers if one not in plain])
+    chosen = {number for number, path in plain.items() if path in named}
+    return chosen.union(found), f"zoekt: {counted(len(chosen), 'file')}; for all else {strategy}"
 
 
 def _verified(pattern: LinePattern, asked: GrepRequest, stored: StoredText, root: str, left: int) -> MatchedFile | None:

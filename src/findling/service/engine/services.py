@@ -168,7 +168,8 @@ class WorkspaceServices:
                 return self.refresh(on_progress=on_progress, principals=principals)
             return self._notes("", principals)
 
-        return WorkspaceExact(self.opened, self.scope, ready)
+        zoekt = self._settings["exact.url"] if self._settings["exact.engine"] == "zoekt" else ""
+        return WorkspaceExact(self.opened, self.scope, ready, zoekt)
 
     @property
     def permissions(self) -> WorkspacePermissions:

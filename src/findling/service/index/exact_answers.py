@@ -22,8 +22,9 @@ Ready = Callable[[bool, "Progress | None", "tuple[str, ...] | None"], "list[Degr
 class WorkspaceExact:
     """Answers that are complete instead of ranked, over what a caller may see. `scope` is the part that was opened."""
 
-    def __init__(self, opened: Index, scope: str, ready: Ready) -> None:
-        self._opened, self._scope, self._ready = opened, scope, ready
+    def __init__(self, opened: Index, scope: str, ready: Ready, zoekt: str = "") -> None:
+        """`zoekt` is the address of a Zoekt server that the owner's questions for lines are put to."""
+        self._opened, self._scope, self._ready, self._zoekt = opened, scope, ready, zoekt
 
     def grep(self, asked: GrepRequest, *, refresh: bool = True, on_progress: Progress | None = None) -> GrepAnswer:
         """All lines that match, in the order of their paths; with `refresh` of the files as they are now.
@@ -36,7 +37,9 @@ class WorkspaceExact:
         within = self._scope if asked.within is None else asked.within.strip("/")
         asked = changed(asked, within=within)
         with spending():
-            answer = self._opened.read(asked.principals, notes, grep, asked, self._root)
+            # Zoekt knows nothing of rights.
+            zoekt = self._zoekt if asked.principals is None else ""
+            answer = self._opened.read(asked.principals, notes, grep, asked, self._root, zoekt)
         if asked.principals is not None:
             # Which texts had to be read depends on how far the index has come, and so on what is out of sight.
             return changed(answer, strategy="", searched=0)

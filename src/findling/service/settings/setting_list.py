@@ -125,6 +125,8 @@ _SETTINGS = (
         "chunk.code", "auto", "Parser of code; auto: syntax trees where patterns fail.", ("auto", "patterns", "syntax")
     ),
     _row("permissions.unset", "owner", "Readers of what has no list: the owner, or every caller.", ("owner", "public")),
+    _row("exact.engine", "own", "Engine that narrows down patterns of the owner's grep.", ("own", "zoekt")),
+    _row("exact.url", "http://127.0.0.1:6070", "Address of the zoekt-webserver, started with -rpc."),
     _row("compact.auto", True, "Compact in the background when it is worthwhile."),
     _row("snapshot.keep", 7, "Number of snapshots to keep; 0: all."),
     _row("snapshot.auto_bytes", 256 << 20, "Most that automatic snapshots take; 0: none.", kind="size"),

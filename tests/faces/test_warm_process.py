@@ -116,6 +116,12 @@ COMMANDS = [
     "fetch nothing-like-it",
     "similar docs/guide.md",
     "suggest ses",
+    "grep -i -C 1 SESSION",
+    "grep --json token docs",
+    "grep xyzzyplugh",
+    "grep (",
+    "glob '*.md'",
+    "session --all -k 1",
     "recall session",
     "search --help",
     "mcp --print-skill",
@@ -181,7 +187,7 @@ def test_stdin_is_that_of_the_shell(warm: Warm, root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["session token", "xyzzyplugh", "session --explain", "sesion", "fetch docs/guide.md"]
+    "command", ["session token", "xyzzyplugh", "session --explain", "sesion", "fetch docs/guide.md", "grep session"]
 )
 def test_a_terminal_shows_the_same(warm: Warm, root: Path, command: str) -> None:
     alone = in_terminal([*SHELL, *command.split()], {**warm.environ, "FINDLING_SERVE_AUTO": "never"}, root)

@@ -149,9 +149,7 @@ def _indent(text: str, rows: Sequence[str], at: int) -> int:
 
 
 _BEGINNINGS = re.compile(r"\n([^\S\n]*)(\S+)")
-_ENDS = re.compile(
-    r"(?:[)\]}@#]|end\b|def\b|async\b|class\b|fn\b|pub\b|fun\b|func|public|private|protected|static)"
-)
+_ENDS = re.compile(r"(?:[)\]}@#]|end\b|def\b|async\b|class\b|fn\b|pub\b|fun\b|func|public|private|protected|static)")
 """Lines that stand as deep as a definition does, not as its body."""
 
 

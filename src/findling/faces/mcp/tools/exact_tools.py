@@ -58,6 +58,7 @@ def grep_lines(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -
     )
     with desk.reading() as client:
         answer = client.grep(request)
+        client.finish()
     budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
     return _fitted(answer, [*map(str, desk.notes), *map(str, answer.degraded)], budget)
 

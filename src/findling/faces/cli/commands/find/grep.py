@@ -142,6 +142,7 @@ def _request(patterns: Sequence[str], given: Mapping[str, Any]) -> GrepRequest:
 def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, is_only: bool) -> GrepAnswer:
     """The answer at one path, printed."""
     from findling.faces.cli.output.grep_text import GrepView, grep_messages, render_grep
+    from findling.service.engine.client import LocalClient
 
     settings = resolve(path or ".", workspace=given["workspace"], color=given["color"], in_context=True)
     with opened(path or ".", settings) as engine:
@@ -167,10 +168,7 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
                 terminal=sys.stdout.isatty(),
             )
             write("".join(render_grep(answer, view)), styled=True)
-        if engine.queue.has_written:
-            from findling.service.engine.client import LocalClient
-
-            LocalClient(engine, settings=settings).finish()
+        LocalClient(engine, settings=settings).finish()
     for missing in answer.degraded:
         note(missing.what, missing.fix)
     if given["explain"]:

@@ -213,3 +213,19 @@ def test_search_lists_all_files_behind_the_best_hits(project: Path, findling: Ca
     assert {"src/auth.py", "docs/guide.md", "docs/note-149.md"} <= set(paths)
     facets = json.loads(findling("search", "--all", "--json", "-k", "1", "login")[1])["facets"]
     assert sorted(facets["file"]) == sorted(paths)
+
+
+def test_refs_and_outline(findling: Call, project: Path) -> None:
+    code, out, _ = findling("refs", "create_session")
+    assert code == 0
+    assert "src/auth.py:5  calls  login  token = create_session(user)\n" in out
+    told = json.loads(findling("refs", "login", "--json")[1])
+    assert [(one["path"], one["line"], one["kind"]) for one in told["references"]] == [("src/auth.py", 4, "defines")]
+    code, out, err = findling("refs", "nowhere_at_all")
+    assert (code, out) == (1, "")
+    assert "no code has the name nowhere_at_all" in err
+    assert findling("refs", "a b")[0] == 2
+    assert findling("outline", "src/auth.py")[:2] == (0, "    4-6     def login(user):\n")
+    assert json.loads(findling("outline", "src/auth.py", "--json")[1])["definitions"][0]["name"] == "login"
+    assert findling("outline", "docs/guide.md")[0] == 1
+    assert findling("outline", "src/none.py")[0] == 2

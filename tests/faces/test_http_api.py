@@ -140,6 +140,15 @@ def test_lines_and_files_are_complete_and_those_in_sight(client: Client, ann: Cl
     assert set(client.get("/v1/search?q=login&all=true&limit=1").json()["facets"]["file"]) == set(lines)
 
 
+def test_relations_in_code_are_those_in_sight(client: Client, ann: Client) -> None:
+    found = client.get("/v1/refs?name=login").json()
+    assert [(one["path"], one["kind"]) for one in found["references"]] == [("src/auth.py", "defines")]
+    assert ann.get("/v1/refs?name=login").json()["references"] == []
+    assert client.get("/v1/outline?file=src/auth.py").json()["definitions"][0]["name"] == "login"
+    _problem(ann.get("/v1/outline?file=src/auth.py"), 404)
+    _problem(client.get("/v1/refs?name=a%20b"), 422)
+
+
 def test_a_limited_caller_writes_no_pattern_that_could_take_for_ever(client: Client, ann: Client) -> None:
     assert _problem(ann.get("/v1/grep?pattern=(a%2B)%2Bb"), 422)["detail"].startswith("pattern holds what only")
     assert client.get("/v1/grep?pattern=(a%2B)%2Bb").status_code == 200

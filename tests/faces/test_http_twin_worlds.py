@@ -145,6 +145,10 @@ def test_complete_answers(worlds: Twins) -> None:
     assert found > 3
     for glob in ("*.md", "docs", "!src", "secret*", "["):
         worlds.same("GET", "/v1/glob", params={"glob": [glob], "limit": "3"})
+    for name in ("pool", "secret", "budget", "a b"):
+        worlds.same("GET", "/v1/refs", params={"name": name, "limit": "3"})
+    for file in ("docs/1.md", "src/1.py", "secret.md"):
+        worlds.same("GET", "/v1/outline", params={"file": file})
 
 
 def test_pages(worlds: Twins) -> None:

@@ -28,7 +28,7 @@ from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, asked, call, make_project, served, text_of, told
 
 ERAS = ["auto", "legacy"]
-READERS = ["search", "grep", "glob", "fetch", "explain", "similar", "status"]
+READERS = ["search", "grep", "glob", "refs", "outline", "fetch", "explain", "similar", "status"]
 ANN = Caller("ann", ("user:ann",), frozenset({"read", "write"}))
 
 
@@ -78,6 +78,10 @@ def test_every_tool_answers(own_shop: Served, era: str) -> None:
     assert call(server, "grep", era, pattern="user", gives="counts")["matches"] == {"src/auth.py": 2, "src/shop.ts": 2}
     assert call(server, "grep", era, pattern="user", limit=1)["truncated"] is True
     assert call(server, "glob", era, pattern="docs/*.md")["files"] == ["docs/guide.md", "docs/index.md"]
+    relations = call(server, "refs", era, name="create_session")
+    assert relations["calls"] == ["src/auth.py:5 login: token = create_session(user)"]
+    assert (relations["total"], relations["truncated"]) == (len(relations["imports"]) + 1, False)
+    assert call(server, "outline", era, id="src/auth.py")["definitions"] == ["4-6: def login(user):"]
     assert call(server, "status", era)["types"] == {"file": 4, "directive": 2}
     assert call(server, "remember", era, text="The binder is blue.")["outcome"] == "new"
     assert call(server, "search", era, query="binder")["results"][0]["type"] == "memory"

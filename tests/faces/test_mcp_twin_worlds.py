@@ -90,6 +90,7 @@ def _calls(seed: int) -> list[Call]:
         for gives in ("lines", "counts", "files"):
             calls.append(("grep", {"pattern": word, "fixed": True, "gives": gives, "context": 1, "max_chars": 1000}))
         calls.append(("grep", {"pattern": f"{word}.*"}))  # refused
+        calls.append(("refs", {"name": word, "limit": 2}))
     calls += [("glob", {"pattern": "*.md"}), ("glob", {"pattern": ["docs", "!3*"], "newest": True, "limit": 1})]
     for name in _names(seed):
         calls += [("fetch", {"id": name}), ("similar", {"id": name}), ("explain", {"query": "pool", "id": name})]

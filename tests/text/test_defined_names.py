@@ -133,6 +133,8 @@ def test_a_chunk_inside_of_definitions_has_their_names_from_its_headings() -> No
     assert [enclosing_name(method, "python", heading, line) for line in (0, 1, 3, 4)] == [
         *["Session.send", "Session.send", "Session.close", "Session.close"]
     ]
+    whole = "class Base:\n    def send(self):\n        return 1\n\n    def close(self):\n        pass"
+    assert enclosing_name(whole, "python", ("class Base",), 2) == "Base.send"
     go = "func (c *Context) Get(key string) any {\n\treturn c.keys[key]\n}"
     assert [enclosing_name(go, "go", ("func (c *Context) Get",), line) for line in range(3)] == ["Context.Get"] * 3
     assert enclosing_name("# Session\ntext", "markdown", ("Session",), 1) == ""

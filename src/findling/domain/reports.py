@@ -20,7 +20,11 @@ __all__ = [
     "ListedFile",
     "MatchedFile",
     "MatchedLine",
+    "OutlineAnswer",
+    "OutlinedDefinition",
     "Progress",
+    "Reference",
+    "RefsAnswer",
     "Status",
     "told_changes",
 ]
@@ -229,3 +233,56 @@ class GlobAnswer:
         """The answer as plain JSON-ready values."""
         degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
         return {"files": [one._asdict() for one in self.files], "total": self.total, "degraded": degraded}
+
+
+class OutlinedDefinition(NamedTuple):
+    """A definition of a file: its name with its scopes, its lines, the definitions around it, and its first line."""
+
+    name: str
+    line: int
+    end: int
+    level: int
+    signature: str
+
+
+@record(kw_only=True)
+class OutlineAnswer:
+    """The definitions of one file, each before what it holds."""
+
+    path: str
+    rid: str
+    lang: str
+    definitions: tuple[OutlinedDefinition, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values."""
+        definitions = [one._asdict() for one in self.definitions]
+        return {"path": self.path, "id": self.rid, "lang": self.lang, "definitions": definitions}
+
+
+class Reference(NamedTuple):
+    """A line of code with a name: `kind` is `defines`, `imports`, `calls` or `uses`; `symbol` the definition around."""
+
+    path: str
+    line: int
+    kind: str
+    symbol: str
+    text: str
+
+
+@record(kw_only=True)
+class RefsAnswer:
+    """All lines of code that have a name, definitions first; `total` counts those, too, that a limit leaves out."""
+
+    name: str
+    references: tuple[Reference, ...] = ()
+    total: int = 0
+    is_cut: bool = False
+    degraded: tuple[Degradation, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values."""
+        found = [one._asdict() for one in self.references]
+        degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
+        facts = {"total": self.total, "is_cut": self.is_cut, "degraded": degraded}
+        return {"name": self.name, "references": found, **facts}

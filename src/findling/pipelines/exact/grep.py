@@ -21,7 +21,7 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
 
-__all__ = ["grep"]
+__all__ = ["chosen_resources", "grep"]
 
 _LINES_OF_THE_FILE = frozenset({"csv", "html", "json", "notebook", "subtitles", "svg", "xml"})
 """Formats whose files have lines that people know. Their extracted text has others, so the file itself is read."""
@@ -36,7 +36,7 @@ def grep(legs: Retrievers, asked: GrepRequest, root: str = "", zoekt: str = "") 
     InvalidValueError for what is no pattern and no glob.
     """
     pattern = compile_lines(asked.patterns, fixed=asked.fixed, ignore_case=_ignores_case(asked), words=asked.words)
-    chosen, strategy, degraded = _chosen(legs, asked, root, zoekt)
+    chosen, strategy, degraded = chosen_resources(legs, asked, root, zoekt)
     budget, files = current_budget(), list[MatchedFile]()
     searched, left, is_cut = 0, asked.limit, False
     for stored in legs.store.texts(chosen):
@@ -64,8 +64,8 @@ def _ignores_case(asked: GrepRequest) -> bool:
     return asked.case == "ignore"
 
 
-def _chosen(
-    legs: Retrievers, asked: GrepRequest, root: str, zoekt: str
+def chosen_resources(
+    legs: Retrievers, asked: GrepRequest, root: str, zoekt: str = ""
 ) -> tuple[list[int], str, tuple[Degradation, ...]]:
     """The resources to look at, in the order of their paths, the strategy that has found them, and what it lacks.
 

@@ -18,7 +18,7 @@ from findling.service.workspace.scope import timings_for
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
-    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, Progress
+    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, OutlineAnswer, Progress, RefsAnswer
     from findling.domain.results import Explanation, Hit, SearchAnswer
     from findling.pipelines.lookup.suggest import Completion
     from findling.service.engine.background import Embedding
@@ -233,6 +233,18 @@ class LocalClient(Viewer):
     def glob(self, patterns: Sequence[str], **options: Any) -> GlobAnswer:
         """All files that a glob matches, as `WorkspaceExact.glob` lists them, of the index as it is."""
         return self.engine.exact.glob(patterns, principals=self.principals, refresh=False, **options)
+
+    def refs(self, name: str, **options: Any) -> RefsAnswer:
+        """All lines of code with a name, as `WorkspaceExact.refs` lists them, of the index as it is."""
+        from findling.domain.budgets import spending
+
+        with spending() as budget:
+            budget.end_within(self._longest_s)
+            return self.engine.exact.refs(name, principals=self.principals, refresh=False, **options)
+
+    def outline(self, name: str) -> OutlineAnswer:
+        """The definitions of a file, as `WorkspaceExact.outline` lists them, of the index as it is."""
+        return self.engine.exact.outline(name, principals=self.principals, refresh=False)
 
     def finish(self) -> Embedding | None:
         """Start what is worthwhile after searches; the embedding run that has begun.

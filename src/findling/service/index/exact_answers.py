@@ -1,4 +1,4 @@
-"""Complete answers of a workspace: all lines that match, all files that a glob names."""
+"""Complete answers of a workspace: all lines that match, all files that a glob names, all uses of a name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from findling.domain.budgets import spending
 from findling.domain.values import changed
 
 if TYPE_CHECKING:
-    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, Progress
+    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, OutlineAnswer, Progress, RefsAnswer
     from findling.domain.results import Degradation
     from findling.service.index.index import Index
 
@@ -66,6 +66,41 @@ class WorkspaceExact:
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, glob, patterns, below=below, newest=newest, limit=limit)
         return changed(answer, degraded=tuple(notes)) if notes else answer
+
+    def refs(
+        self,
+        name: str,
+        *,
+        limit: int = 0,
+        within: str | None = None,
+        principals: tuple[str, ...] | None = None,
+        refresh: bool = True,
+        on_progress: Progress | None = None,
+    ) -> RefsAnswer:
+        """All lines of code that define, import, call or use a name; the options are those of `glob`.
+
+        Raises InvalidValueError for what is no name, NotIndexedError when there is nothing to search.
+        """
+        from findling.pipelines.exact.references import references
+
+        notes = self._ready(refresh, on_progress, principals)
+        below = self._scope if within is None else within.strip("/")
+        answer = self._opened.read(principals, notes, references, name, below, limit)
+        return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
+
+    def outline(
+        self,
+        name: str,
+        *,
+        principals: tuple[str, ...] | None = None,
+        refresh: bool = True,
+        on_progress: Progress | None = None,
+    ) -> OutlineAnswer:
+        """The definitions of a file, given its path or id. Raises NotFoundError when it is not there."""
+        from findling.pipelines.exact.references import outline
+
+        notes = self._ready(refresh, on_progress, principals)
+        return self._opened.read(principals, notes, outline, name, self._scope)
 
     @property
     def _root(self) -> str:

@@ -212,7 +212,7 @@ _JS_MEMBER = (
 )
 _JS_NAMING = rf"(?<=\n)(?:declare )?(?:const|let|var) [\w$]++{_NO_IMPORT}|{_JS_MEMBER}"
 _PY_NAMING = r"(?<=\n)[^\W\d]\w*+(?=(?: ?: ?[^=\n]++)? ?= ?[^=])"
-_RUBY_NAMING = r"[A-Z]\w*+(?= (?:\|\|)?= )|(?:alias(?:_method)?|attr_\w++) :?\w++[?!]?"
+_RUBY_NAMING = r"[A-Z]\w*+(?= ++(?:\|\|)?= )|(?:alias(?:_method)?|attr_\w++) :?\w++[?!]?"
 
 _NAMING: dict[str, str] = {
     **dict.fromkeys(("astro", "javascript", "svelte", "typescript", "vue"), _JS_NAMING),
@@ -230,7 +230,7 @@ _NAMING: dict[str, str] = {
     ),
     "julia": r"const \w++(?= ?=)|(?<=\n)[\w!]++(?=\([^\n]*\) = )",
     "kotlin": rf"(?<=\n){_words(_KOTLIN_WORDS)}(?:const )?(?:val|var) [\w.]++|const val \w++|typealias \w++",
-    "lua": rf"(?<=\n)(?:local )?[\w.]++(?= = ){_NO_IMPORT}",
+    "lua": rf"(?<=\n)(?:local )?[\w.]++(?= ++= ){_NO_IMPORT}",
     "perl": r"(?<=\n)our [$@%]\w++|use constant \w++",
     "php": rf"{_words('public private protected final static')}const (?:\w++ )?\w++(?= ?=)|define\([\"']\w++",
     "r": r"(?<=\n)[\w.]++(?= ?<- )",

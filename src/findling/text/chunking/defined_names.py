@@ -17,11 +17,13 @@ from findling.text.chunking.code_grammars import CODE_LANGS, dialect_of, grammar
 
 __all__ = [
     "NamedLine",
+    "OutlineLine",
     "defined_terms",
     "definition_lines",
     "enclosing_name",
     "name_of",
     "named_lines",
+    "outline_lines",
 ]
 
 
@@ -88,6 +90,42 @@ def defined_terms(text: str, lang: str, chunks: Sequence[Chunk]) -> list[str]:
     return defined
 
 
+class OutlineLine(NamedTuple):
+    """A definition with its scopes in its name, its lines from 1 on, the definitions around it, and its first line."""
+
+    name: str
+    line: int
+    end: int
+    level: int
+    signature: str
+
+
+def outline_lines(text: str, lang: str) -> list[OutlineLine]:
+    """The definitions of a whole text, each before what it holds. It ends before the next line that stands as deep."""
+    text = with_plain_breaks(text) if "\r" in text else text
+    named = {text.count("\n", 0, one.start): one for one in named_lines(text, lang)}
+    found: list[OutlineLine] = []
+    around: list[tuple[int, int]] = []
+    ends: dict[int, int] = {}
+    last = 0
+    for number, row in enumerate(text.split("\n") if named else ()):
+        bare = row.lstrip()
+        if not bare:
+            continue
+        indent = len(row) - len(bare)
+        is_inner = number not in named and bare.startswith((*_CLOSINGS, "#"))
+        while around and indent < around[-1][0] + (not is_inner):
+            ends[around.pop()[1]] = last
+        last = number + 1
+        if number in named:
+            _, name, scope, _ = named[number]
+            outer = found[around[-1][1]].name if around else scope
+            found.append(OutlineLine(f"{outer}.{name}" if outer else name, last, last, len(around), bare.rstrip()))
+            around.append((indent, len(found) - 1))
+    ends |= dict.fromkeys((at for _, at in around), last)
+    return [one._replace(end=ends[at]) for at, one in enumerate(found)]
+
+
 def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> str:
     """The name of the innermost definition around a line of a chunk, with its scopes: `Session.send`.
 
@@ -98,29 +136,30 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
         return ""
     text = with_plain_breaks(text) if "\r" in text else text
     lang = dialect_of(text, lang)
+    matches = [match for match in definition_lines(text, lang) if match.lastindex == 1]
+    named = [name_of(match[1], lang) for match in matches]
+    defined = {one for pair in named for one in pair}
+    outer = [name for step in heading if (name := _step_name(step, lang)) and name not in defined]
     rows = text.split("\n")
     around: list[tuple[int, str, str]] = []
-    defined = set[str]()
-    found = [(text.count("\n", 0, match.start()), match) for match in definition_lines(text, lang)]
+    found = [(text.count("\n", 0, match.start()), *names) for match, names in zip(matches, named, strict=True)]
     behind = next((at for at in range(line, len(rows)) if not rows[at].lstrip().startswith(_IN_FRONT)), line)
-    if any(at == behind for at, _ in found):
+    if any(at == behind for at, _, _ in found):
         line = behind
-    for at, match in found:
-        name, scope = name_of(match[1], lang) if match.lastindex == 1 else ("", "")
-        defined |= {name, scope}
+    for at, name, scope in found:
         if at > line or not (name or scope):
             continue
-        indent = _indent(text, rows, at)
+        indent = _indent(text, rows, at, is_inner=bool(outer))
         while around and around[-1][0] >= indent:
             around.pop()
         around.append((indent, name or scope, scope if name else ""))
         if at == line:
             break
     else:
-        is_closing, indent = rows[line].lstrip().startswith(_CLOSINGS), _indent(text, rows, line)
+        is_closing = rows[line].lstrip().startswith(_CLOSINGS)
+        indent = _indent(text, rows, line, is_inner=bool(outer))
         while around and indent < around[-1][0] + (not is_closing):
             around.pop()
-    outer = [name for step in heading if (name := _step_name(step, lang)) and name not in defined]
     if around and around[0][2] and around[0][2] not in outer:
         outer.append(around[0][2])
     return ".".join([*outer, *(name for _, name, _ in around)])
@@ -136,11 +175,11 @@ _IN_FRONT = ("//", "/*", "*", "#", "@", "--", ";;", "%%")
 _CLOSINGS = (")", "]", "}", "{", "end")
 
 
-def _indent(text: str, rows: Sequence[str], at: int) -> int:
-    """The indentation of a line, -1 of an empty one. The first has lost its own: others tell, the least indented."""
+def _indent(text: str, rows: Sequence[str], at: int, *, is_inner: bool) -> int:
+    """The indentation of a line, -1 of an empty one. An inner first one has lost its own: the least indented tell."""
     row = rows[at]
     bare = row.lstrip()
-    if at or row != bare or not bare:
+    if at or row != bare or not bare or not is_inner:
         return len(row) - len(bare) if bare else -1
     others = [(len(blank), word) for blank, word in _BEGINNINGS.findall(text)]
     least = min(others, default=(0, ""))[0]

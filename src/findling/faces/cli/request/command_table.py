@@ -9,6 +9,8 @@ GROUPS = {
         "search": "commands.find.search",
         "grep": "commands.find.grep",
         "glob": "commands.find.grep",
+        "refs": "commands.find.relations",
+        "outline": "commands.find.relations",
         "fetch": "commands.find.document",
         "similar": "commands.find.document",
         "suggest": "commands.find.document",
@@ -62,5 +64,5 @@ MOVED = {
 }
 """Commands of earlier versions, and what to type instead."""
 
-WARM = ("search", "grep", "glob", "fetch", "similar", "suggest", "recall", "mcp")
+WARM = ("search", "grep", "glob", "refs", "outline", "fetch", "similar", "suggest", "recall", "mcp")
 """Commands that a warm process may carry out: they ask, and ask again."""

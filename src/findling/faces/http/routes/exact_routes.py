@@ -1,4 +1,4 @@
-"""Complete answers: all lines that match a pattern, all files that a glob names."""
+"""Complete answers: all lines that match a pattern, all files that a glob names, all uses of a name in code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from findling.faces.http.request.bodies import WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
 
-__all__ = ["GlobParameters", "GrepParameters", "router"]
+__all__ = ["GlobParameters", "GrepParameters", "OutlineParameters", "RefsParameters", "router"]
 
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
@@ -71,6 +71,22 @@ class GlobParameters(WorkspaceParameters):
     limit: int = Field(default=1_000, ge=1, le=100_000, description="At most so many files.")
 
 
+class RefsParameters(WorkspaceParameters):
+    """A question for the uses of a name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="A name in code, also with its scope: `send`, `Session.send`, `Session::send`."
+    )
+    within: _Within = ""
+    limit: int = Field(default=1_000, ge=1, le=10_000, description="At most so many lines, definitions first.")
+
+
+class OutlineParameters(WorkspaceParameters):
+    """A question for the definitions of a file."""
+
+    file: Annotated[str, Field(min_length=1, max_length=1_000)] = Field(description="The path of a file, or its id.")
+
+
 @router.get("/v1/grep", response_model=Report)
 async def grep(parameters: Annotated[GrepParameters, Query()], asked: Reading) -> Response:
     """All lines that match: `files` with `path`, `total` and `lines`; `is_cut` says that there may be more."""
@@ -81,6 +97,29 @@ async def grep(parameters: Annotated[GrepParameters, Query()], asked: Reading) -
 async def glob(parameters: Annotated[GlobParameters, Query()], asked: Reading) -> Response:
     """All indexed files that a glob matches: `files` with `path` and `updated_at`; `total` counts all of them."""
     return json_response(await asked.run(lambda: _files(asked, parameters), stage="glob"))
+
+
+@router.get("/v1/refs", response_model=Report)
+async def refs(parameters: Annotated[RefsParameters, Query()], asked: Reading) -> Response:
+    """All lines of code with a name: `references` with `path`, `line`, `kind`, `symbol` and `text`."""
+    return json_response(await asked.run(lambda: _references(asked, parameters), stage="refs"))
+
+
+@router.get("/v1/outline", response_model=Report)
+async def outline(parameters: Annotated[OutlineParameters, Query()], asked: Reading) -> Response:
+    """The definitions of a file: `name`, `line`, `end`, `level` and `signature` of each."""
+    return json_response(await asked.run(lambda: _outline(asked, parameters), stage="outline"))
+
+
+def _references(asked: Asked, parameters: RefsParameters) -> bytes:
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        answer = client.refs(parameters.name, within=parameters.within, limit=parameters.limit)
+        return report_text(answer.to_dict())
+
+
+def _outline(asked: Asked, parameters: OutlineParameters) -> bytes:
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        return report_text(client.outline(parameters.file).to_dict())
 
 
 def _lines(asked: Asked, parameters: GrepParameters) -> bytes:

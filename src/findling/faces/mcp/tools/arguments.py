@@ -21,6 +21,8 @@ __all__ = [
     "GlobArguments",
     "GrepArguments",
     "NoArguments",
+    "OutlineArguments",
+    "RefsArguments",
     "RememberArguments",
     "SearchArguments",
     "SearchFilters",
@@ -267,6 +269,22 @@ class GlobArguments(Arguments):
     path: Annotated[str, Field(max_length=_LONGEST_NAME, description="folder that patterns count from")] = ""
     newest: Annotated[bool, Field(description="latest changes first")] = False
     limit: Annotated[int, Field(ge=1, le=10_000)] = 200
+    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+
+class RefsArguments(Arguments):
+    """Arguments of `refs`."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200, description="send, Session.send, Session::send")]
+    path: Annotated[str, Field(max_length=_LONGEST_NAME, description="folder or file")] = ""
+    limit: Annotated[int, Field(ge=1, le=10_000)] = 200
+    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+
+class OutlineArguments(Arguments):
+    """Arguments of `outline`."""
+
+    id: _Id
     max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
 
 

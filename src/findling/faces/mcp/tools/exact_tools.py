@@ -1,4 +1,4 @@
-"""The tools `grep` and `glob`: complete answers, in few tokens and cut where they are too long."""
+"""The tools `grep`, `glob`, `refs` and `outline`: complete answers, in few tokens and cut where they are too long."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile, Progre
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
 from findling.faces.mcp.tool_context import Desk
-from findling.faces.mcp.tools.arguments import GlobArguments, GrepArguments
+from findling.faces.mcp.tools.arguments import GlobArguments, GrepArguments, OutlineArguments, RefsArguments
 from findling.faces.mcp.tools.budget import Budget
 from findling.faces.mcp.tools.tool_results import cut
 
-__all__ = ["GlobResult", "GrepResult", "check_grep", "glob_files", "grep_lines"]
+__all__ = [
+    "GlobResult",
+    "GrepResult",
+    "OutlineResult",
+    "RefsResult",
+    "check_grep",
+    "glob_files",
+    "grep_lines",
+    "list_refs",
+    "outline_file",
+]
 
 _LONGEST_LINE = 300
 
@@ -32,6 +42,22 @@ class GrepResult(TypedDict):
 class GlobResult(TypedDict):
     files: list[str]
     total: int
+    truncated: bool
+
+
+class RefsResult(TypedDict):
+    defines: list[str]
+    imports: list[str]
+    calls: list[str]
+    uses: list[str]
+    total: int
+    truncated: bool
+    degraded: list[str]
+
+
+class OutlineResult(TypedDict):
+    path: str
+    definitions: list[str]
     truncated: bool
 
 
@@ -74,6 +100,39 @@ def glob_files(desk: Desk, asked: GlobArguments, on_progress: Progress | None) -
         return {"files": paths[:count], "total": answer.total, "truncated": count < answer.total}
 
     return told(_most(len(paths), lambda count: budget.allows(told(count))))
+
+
+def list_refs(desk: Desk, asked: RefsArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """The lines with a name by their kinds, each as `path:line symbol: text`; as many as fit, definitions first."""
+    with desk.reading() as client:
+        answer = client.refs(asked.name, within=asked.path.strip("/"), limit=asked.limit)
+    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
+    degraded = [*map(str, desk.notes), *map(str, answer.degraded)]
+    found = answer.references
+
+    def told(count: int) -> dict[str, Any]:
+        kinds: dict[str, list[str]] = {"defines": [], "imports": [], "calls": [], "uses": []}
+        for one in found[:count]:
+            symbol = f" {one.symbol}" if one.symbol and one.kind != "defines" else ""
+            kinds[one.kind].append(f"{one.path}:{one.line}{symbol}: {cut(one.text, _LONGEST_LINE)}")
+        return {**kinds, "total": answer.total, "truncated": count < answer.total, "degraded": degraded}
+
+    return told(_most(len(found), lambda count: budget.allows(told(count))))
+
+
+def outline_file(desk: Desk, asked: OutlineArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """The definitions of a file, each as `first-last: signature`, indented by their level; as many as fit."""
+    with desk.reading() as client:
+        answer = client.outline(asked.id)
+    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
+    rows = [
+        f"{'  ' * one.level}{one.line}-{one.end}: {cut(one.signature, _LONGEST_LINE)}" for one in answer.definitions
+    ]
+
+    def told(count: int) -> dict[str, Any]:
+        return {"path": answer.path, "definitions": rows[:count], "truncated": count < len(rows)}
+
+    return told(_most(len(rows), lambda count: budget.allows(told(count))))
 
 
 def _fitted(answer: GrepAnswer, degraded: list[str], budget: Budget) -> dict[str, Any]:

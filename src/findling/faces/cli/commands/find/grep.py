@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["glob", "grep"]
+__all__ = ["glob", "grep", "indexing", "path_shower"]
 
 _Count = click.IntRange(min=0)
 
@@ -106,9 +106,9 @@ def glob(pattern: str, path: str, newest: bool, as_json: bool, as_: tuple[str, .
     settings = resolve(path, workspace=workspace, in_context=True)
     note_settings(settings)
     with opened(path, settings) as engine:
-        with _indexing(engine, settings) as bar:
+        with indexing(engine, settings) as bar:
             answer = engine.exact.glob([pattern], newest=newest, principals=as_ or None, on_progress=bar)
-        shown = _path_shower(engine.root, None if path == "." else path)
+        shown = path_shower(engine.root, None if path == "." else path)
         if as_json:
             from findling.faces.cli.output.json_output import write_json
 
@@ -147,9 +147,9 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
     settings = resolve(path or ".", workspace=given["workspace"], color=given["color"], in_context=True)
     with opened(path or ".", settings) as engine:
         asked = replace(asked, base=_below(engine.root, Path.cwd()) or "")
-        with _indexing(engine, settings) as bar:
+        with indexing(engine, settings) as bar:
             answer = engine.exact.grep(asked, on_progress=bar)
-        shown = _path_shower(engine.root, path)
+        shown = path_shower(engine.root, path)
         if given["as_json"]:
             from findling.faces.cli.output.json_output import dump
 
@@ -177,7 +177,7 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
 
 
 @contextmanager
-def _indexing(engine: Engine, settings: Settings) -> Iterator[Progress]:
+def indexing(engine: Engine, settings: Settings) -> Iterator[Progress]:
     """Have the user agree to a first index run of a vast place, and show the progress of any run."""
     from findling.faces.cli.output.progress import progress_bar
 
@@ -187,7 +187,7 @@ def _indexing(engine: Engine, settings: Settings) -> Iterator[Progress]:
         yield bar
 
 
-def _path_shower(root: Path, typed: str | None) -> Callable[[MatchedFile | ListedFile], str]:
+def path_shower(root: Path, typed: str | None) -> Callable[[MatchedFile | ListedFile], str]:
     """A function that gives paths as grep prints them: below the path that was typed, or below the current folder."""
     start = Path(typed or ".").resolve()
     inner = _below(root, start)

@@ -145,13 +145,16 @@ def rank_by_resources(clues: Sequence[Clue], question: ResourceQuestion) -> Reso
 @lru_cache(maxsize=4096)
 def are_alike(one: str, other: str) -> bool:
     """Whether two words in lower case are forms of one word: equal, begun by the other, or alike but for their ends."""
-    if len(one) > len(other):
-        one, other = other, one
+    one, other = sorted((_singular(one), _singular(other)), key=len)
     if other.startswith(one):
         return len(one) >= 3 or one == other
-    # connection and connector, serialize and serialization
+    # connection and connector, serialize and serialization; utils begins utility
     shared = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
     return shared >= 5 and shared >= len(one) - 3 and shared >= len(other) - 5
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
 def _strength_of(entry: tuple[float, Clue]) -> float:

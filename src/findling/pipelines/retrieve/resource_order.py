@@ -22,9 +22,12 @@ from findling.text.query.asked_names import asked_names, defines, looks_like_cod
 
 __all__ = ["order_by_resources"]
 
-_JUDGED, _SOME = 10, 2
-"""Best candidates among which some must be code. Then half of those that are compared must be, too: documents about
-code are often the best by words and meaning."""
+_JUDGED = 10
+"""Best candidates of which one must be code, or two by their look where there are no files."""
+
+_SOME, _MOST = 0.25, 0.5
+"""Shares of code among all that are compared: from the first one on, resources are weighed. From the second one on,
+documents are held back: they are often the best by words and meaning."""
 
 _MOST_DEFINERS = 60
 """Chunks that define an asked name, best by words: those that words have not found among the best are added."""
@@ -44,9 +47,10 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     """
     best = found.candidates[:COMPARED]
     resources = {**known, **legs.store.resources_of([one.cid for one in best if one.cid not in known])}
-    if not _is_code(legs, best, resources):
+    share = _share_of_code(legs, best, resources)
+    if share < _SOME:
         return found
-    asked = _question(question.text)
+    asked = _question(question.text, share)
     bare = [cid for cid, resource in resources.items() if not resource.lang]
     definers, scores = _definers(legs, question, asked.names, bare)
     if asked.is_name and (missing := [cid for cid in definers if cid not in resources]):
@@ -65,21 +69,25 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     return changed(found, candidates=[*moved, *rest], resources=_told(best, clues, ranking, asked))
 
 
-def _is_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> bool:
-    """Whether candidates are code, by their language; what is no file is judged by its look."""
+def _share_of_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> float:
+    """The share of code among candidates, by their language; 0 without any among the best.
+
+    What is no file is judged by the look of the best.
+    """
     first = [candidate.cid for candidate in best[:_JUDGED] if candidate.cid in resources]
-    least = min(_SOME, len(first))
     if not any(resources[cid].path for cid in first):
-        return sum([looks_like_code(stored.text) for stored in legs.store.chunks(first).values()]) >= least > 0
-    if sum([resources[cid].lang in CODE_LANGS for cid in first]) < least:
-        return False
-    return 2 * sum([resource.lang in CODE_LANGS for resource in resources.values()]) >= len(resources)
+        alike = sum([looks_like_code(stored.text) for stored in legs.store.chunks(first).values()])
+        return 1.0 if alike >= min(2, len(first)) > 0 else 0.0
+    if not any(resources[cid].lang in CODE_LANGS for cid in first):
+        return 0.0
+    return sum([resource.lang in CODE_LANGS for resource in resources.values()]) / len(resources)
 
 
-def _question(text: str) -> ResourceQuestion:
+def _question(text: str, share: float) -> ResourceQuestion:
     asked, words = asked_names(text), name_words(text)
     telling = [word for word in words if word not in SENTENCE_WORDS and word not in _SAYS_NOTHING and len(word) > 1]
-    return ResourceQuestion(telling, asked.names, asked.is_all, asked_roles(words))
+    roles = asked_roles(words)
+    return ResourceQuestion(telling, asked.names, asked.is_all, roles if share >= _MOST else roles | {"documentation"})
 
 
 def _definers(

@@ -85,6 +85,8 @@ def test_nothing_to_rank_is_no_error() -> None:
     [
         ("connection", "connector", True),
         ("route", "router", True),
+        ("routes", "routing", True),
+        ("utility", "utils", True),
         ("serialize", "serialization", True),
         ("dep", "dependencies", True),
         ("go", "google", False),

@@ -148,9 +148,14 @@ def are_alike(one: str, other: str) -> bool:
     one, other = sorted((_singular(one), _singular(other)), key=len)
     if other.startswith(one):
         return len(one) >= 3 or one == other
-    # connection and connector, serialize and serialization; utils begins utility
     shared = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
-    return shared >= 5 and shared >= len(one) - 3 and shared >= len(other) - 5
+    # connection and connector, serialize and serialization; route and routing
+    if shared >= 5 and shared >= len(one) - 3 and shared >= len(other) - 5:
+        return True
+    return shared == 4 and one[shared:] in _ENDINGS and other[shared:] in _ENDINGS
+
+
+_ENDINGS = frozenset({"", "e", "ed", "er", "ing", "ion", "or"})
 
 
 def _singular(word: str) -> str:

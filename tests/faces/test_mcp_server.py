@@ -366,8 +366,9 @@ def test_an_answer_keeps_to_the_tokens_that_were_asked_for(project: Path) -> Non
 
 
 def test_a_result_leads_with_its_place(shop: Served) -> None:
-    found = call(shop.server, "search", query="login")["results"][0]
-    assert list(found)[:3] == ["path", "lines", "title"]
+    found = {result["path"]: result for result in call(shop.server, "search", query="login")["results"]}
+    assert list(found["src/auth.py"])[:4] == ["path", "lines", "symbol", "title"]
+    assert (found["src/auth.py"]["symbol"], found["docs/guide.md"]["symbol"]) == ("login", "")
 
 
 def _all_pages(one: Served, **options: Any) -> list[str]:

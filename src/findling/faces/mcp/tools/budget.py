@@ -144,7 +144,14 @@ def _lean(result: dict[str, Any]) -> dict[str, Any]:
 
 def _barest(result: dict[str, Any]) -> dict[str, Any]:
     """As little of a result as can still be fetched."""
-    bare = {**result, "path": "", "title": cut(result["title"], 20), "lines": cut(result["lines"], 20), "why": []}
+    bare = {
+        **result,
+        "path": "",
+        "symbol": "",
+        "title": cut(result["title"], 20),
+        "lines": cut(result["lines"], 20),
+        "why": [],
+    }
     return {**bare, "id": min(result["id"], result["passage"], key=len)}
 
 

@@ -50,6 +50,7 @@ _MOST_TOLD = 10
 class SearchResult(TypedDict):
     path: str
     lines: str
+    symbol: str
     title: str
     id: str
     passage: str
@@ -246,7 +247,6 @@ def _result(
     start = max(min(best, len(hit.lines) - count), 0)
     shown = hit.lines if is_whole else hit.lines[start : start + count]
     facts: dict[str, Any] = {
-        "symbol": hit.symbol,
         "heading": " › ".join(hit.heading) if is_full or (hit.type == "file" and not hit.symbol) else "",
         "workspace": hit.workspace,
         "author": hit.author,
@@ -262,6 +262,7 @@ def _result(
     return {
         "path": hit.path,
         "lines": _lines(hit.line_start, hit.line_end, hit.place),
+        "symbol": cut(hit.symbol, _LONGEST_PREVIEW),
         "title": cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW),
         "id": hit.rid,
         "passage": hit.id,

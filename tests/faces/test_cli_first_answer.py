@@ -114,3 +114,10 @@ def test_an_agent_is_answered_from_a_part_and_told_so(forest: Path) -> None:
         assert document["results"][0]["path"].endswith("zoo.md")
         assert "files are indexed so far" in json.dumps(document)
         assert not there.engine.is_indexed()
+
+
+def test_an_agent_that_waits_for_a_first_answer_waits_for_no_model(forest: Path) -> None:
+    with served(forest, search__mode="hybrid") as there:
+        assert call(there.server, "search", query="okapi")["search_type"] == "keyword"
+        there.engine.index()
+        assert call(there.server, "search", query="okapi")["search_type"] == "hybrid"

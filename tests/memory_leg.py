@@ -100,7 +100,7 @@ class MemoryLeg:
         self, names: Iterable[str], node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None = None
     ) -> list[tuple[int, float]]:
         found = Question(self._postings, self._weighted(weights)).found(node)
-        wanted = [set(name_terms(name)) for name in names]
+        wanted = [set(name_terms(name).split()) for name in names]
         hits = [
             (cid, found.get(cid, 0.0))
             for cid, defined in self._defines.items()

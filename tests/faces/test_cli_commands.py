@@ -58,12 +58,14 @@ ALL_COMMANDS = dict(walk(cli))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
-        "search fetch similar suggest index refine add sync chats remember recall status ls workspaces permissions "
-        "export import compact snapshot glossary watch serve mcp token models config forget doctor eval completion"
+        "search grep glob refs outline fetch similar suggest agents index refine add sync chats remember "
+        "recall status ls workspaces permissions export import compact snapshot glossary watch serve mcp "
+        "token models config forget doctor eval completion"
     )
     assert set(COMMANDS) == set(promised.split())
     subcommands = {" ".join(path) for path in ALL_COMMANDS if len(path) == 2}
     groups = {
+        "agents": "install uninstall list savings",
         "chats": "import list delete",
         "config": "show set add remove",
         "glossary": "add list set import",

@@ -13,6 +13,7 @@ from findling.domain.plans import Plan
 TEXTS = {
     "query.py": "def prefetch_related(self):\n    return getUserName(self, max_value)\n",
     "want.md": "What people want: the case of a base, and where they want it. The date was given to them.\n",
+    "mail.py": "class HttpConnection:\n    limit = 3\n\n    def receive_message(self):\n        return self.limit\n",
     "pool.md": "The connection pool waits, as it is busy.\n",
 }
 
@@ -42,6 +43,9 @@ def meant(engine: findling.Engine, query: str) -> dict[str, str]:
         ("getUserNmae", "getUserNmae", "getUserName"),
         ("MAX_VALEU", "MAX_VALEU", "MAX_VALUE"),
         ("conection", "conection", "connection"),
+        ("recieve_mesage", "recieve_mesage", "receive_message"),
+        ("HttpConection", "HttpConection", "HttpConnection"),
+        ("HttpConection.receive_message", "HttpConection.receive_message", "HttpConnection.receive_message"),
     ],
 )
 def test_errors_inside_identifiers_are_put_right_as_a_whole(

@@ -99,8 +99,8 @@ def test_every_chunk_has_the_terms_of_its_own_names() -> None:
     at = text.index("class")
     chunks = [_chunk(0, 9), _chunk(at, len(text))]
     assert defined_terms(text, "python", chunks) == [
-        " ".join(name_terms("Limit")),
-        " ".join([*name_terms("session"), *name_terms("sendAll")]),
+        name_terms("Limit"),
+        f"{name_terms('session')} {name_terms('sendAll')}",
     ]
     assert defined_terms(text, "text", chunks) == ["", ""]
 

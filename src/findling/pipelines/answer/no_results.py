@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
-from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Term
+from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Term, Word
 from findling.domain.results import Degradation, Hit, Suggestion
 from findling.domain.values import counted
 from findling.pipelines.answer.hits import make_hit
@@ -19,6 +19,7 @@ from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled, typed_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
 from findling.text.analysis.analysis import phrase_terms, terms
+from findling.text.analysis.scripts import name_parts
 from findling.text.analysis.spelling import Spellings, suggest
 from findling.text.analysis.stemming import function_words, is_function_word, languages_of
 from findling.text.query.leaves import TOO_LONG
@@ -126,9 +127,15 @@ def _whole(keyword: KeywordLeg, compound: str, unknown: Collection[str], vocabul
             cased = other.upper() if part.isupper() else other.capitalize() if part[0].isupper() else other
             whole = whole[: start + moved] + cased + whole[end + moved :]
             moved += len(cased) - len(part)
-        if " " not in whole and keyword.search(Term(whole), Filters(), 0).total:
+        if " " not in whole and (keyword.search(Term(whole), Filters(), 0).total or _is_defined(keyword, whole)):
             return whole
     return ""
+
+
+def _is_defined(keyword: KeywordLeg, name: str) -> bool:
+    """Whether a qualified name is defined in its scope, where nobody writes both in a row."""
+    *scopes, last = name_parts(name)
+    return bool(scopes) and any(score for _, score in keyword.definers([last], Word(scopes[-1]), Filters(), 1))
 
 
 def _is_foreign(keyword: KeywordLeg, text: str) -> bool:

@@ -215,7 +215,9 @@ class KeywordQuery:
         self, names: Iterable[str], node: Node, filters: Filters, weights: Mapping[str, float] | None = None
     ) -> Query | None:
         """The query for chunks under filters that define any of the names, with the scores of a tree."""
-        each = [[(Occur.Must, self._scope.term("defines", term)) for term in name_terms(name)] for name in names]
+        each = [
+            [(Occur.Must, self._scope.term("defines", term)) for term in name_terms(name).split()] for name in names
+        ]
         limits = self._limits(filters, weights)
         if not each or limits is None:
             return None

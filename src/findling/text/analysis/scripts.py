@@ -88,14 +88,14 @@ def identifier_terms(word: str) -> list[str]:
     return parts if parts[0] == whole else [whole, *parts]
 
 
-def name_terms(name: str) -> tuple[str, str]:
-    """The two terms of a defined name, the same for every case and style of it.
+def name_terms(name: str) -> str:
+    """The two terms of a defined name with a space between them, the same for every case and style of it.
 
     They are halves of a checksum: 8,192 terms serve all names, where one term a name takes 5 % of a first index. Of
     20,000 chunks 0.1 have both terms and not the name.
     """
-    number = crc32(loose_name(name).encode("utf-8", "surrogatepass"))
-    return f"{number & 0xFFF:03x}", f"{number >> 12 & 0xFFF:03x}."
+    digits = format(crc32(loose_name(name).encode("utf-8", "surrogatepass")), "08x")
+    return f"{digits[5:]} {digits[2:5]}."
 
 
 def name_parts(text: str) -> list[str]:

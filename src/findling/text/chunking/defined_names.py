@@ -286,7 +286,7 @@ class _TermsOfName(dict[str, str]):
     def __missing__(self, name: str) -> str:
         if len(self) > _MOST_REMEMBERED:
             self.clear()
-        self[name] = terms = " ".join(name_terms(name))
+        self[name] = terms = name_terms(name)
         return terms
 
 

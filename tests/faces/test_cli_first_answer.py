@@ -116,6 +116,16 @@ def test_an_agent_is_answered_from_a_part_and_told_so(forest: Path) -> None:
         assert not there.engine.is_indexed()
 
 
+def test_lines_that_an_agent_asks_for_first_are_those_of_a_part(forest: Path) -> None:
+    with served(forest, semantic__instant=False) as there:
+        document = call(there.server, "grep", pattern=r"okapi\s\w+")
+        assert list(document["matches"]) == ["zoo.md"]
+        assert " ".join(document["degraded"]).count("files are indexed so far") == 1
+        there.engine.index()
+        document = call(there.server, "grep", pattern=r"okapi\s\w+")
+        assert (list(document["matches"]), document["degraded"]) == (["zoo.md"], [])
+
+
 def test_an_agent_that_waits_for_a_first_answer_waits_for_no_model(forest: Path) -> None:
     with served(forest, search__mode="hybrid") as there:
         assert call(there.server, "search", query="okapi")["search_type"] == "keyword"

@@ -86,7 +86,7 @@ def grep_lines(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -
         answer = client.grep(request)
         client.finish()
     budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
-    return _fitted(answer, [*map(str, desk.notes), *map(str, answer.degraded)], budget)
+    return _fitted(answer, list(dict.fromkeys(map(str, [*desk.notes, *answer.degraded]))), budget)
 
 
 def glob_files(desk: Desk, asked: GlobArguments, on_progress: Progress | None) -> dict[str, Any]:

@@ -171,7 +171,7 @@ class _Handlers:
         if tool.writes and home is not None:
             return await _in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
         if home is not None:
-            question = getattr(arguments, "query", None)  # a client that waits is told what is missing instead
+            question = _question(arguments)  # a client that waits is told what is missing instead
 
             def refresh() -> Sequence[Degradation]:
                 return _at(desk, lambda: desk.refresh(on_progress, question))
@@ -235,8 +235,17 @@ def _at(desk: Desk, work: Callable[[], _Result]) -> _Result:
         raise for_caller(error, desk.caller) from error
 
 
+def _question(arguments: Arguments) -> str | None:
+    """The words that a first answer needs: a query, or the pattern of lines. A list of files needs all of them."""
+    asked = getattr(arguments, "query", getattr(arguments, "pattern", None))
+    return asked if isinstance(asked, str) else None
+
+
 def _noted(desk: Desk, tool: Tool, document: dict[str, Any]) -> dict[str, Any]:
     """The answer of a tool, whose tokens are noted beside those of the documents that it names."""
+    if desk.notes:
+        with desk.reading() as client:
+            client.finish()  # a process indexes what a first answer has left out
     if desk.settings["mcp.savings"]:
         results = document.get("results") or ([document] if "text" in document else [])
         named = [str(result.get("id") or result.get("path") or "") for result in results]

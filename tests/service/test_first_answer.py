@@ -178,3 +178,46 @@ def test_a_part_of_a_tree_is_looked_through_alone(forest: Path, tmp_path: Path) 
         answer = engine.search("quagga okapi", quick=True)
         assert [hit.path for hit in answer] == ["okapi.md"]
         assert engine.is_indexed()
+
+
+def test_the_beginning_of_large_files_is_read_first_and_the_rest_by_the_next_run(tmp_path: Path) -> None:
+    root = tmp_path / "logs"
+    root.mkdir()
+    for number in range(3):
+        lines = [f"{at} request {at % 97} of worker {at % 7}" for at in range(40_000)]
+        (root / f"app{number}.log").write_text("\n".join([*lines, f"{number} quagga at the end"]) + "\n")
+    time.sleep(2 * UNSURE_NS / 1e9)
+    with findling.open(root, settings=settings(tmp_path)) as engine:
+        first = engine.search("request worker", quick=True)
+        assert first.hits
+        assert first.plan["indexed"]["files"] > 0
+        assert not engine.search("quagga", quick=True).hits, "it stands behind what there was time for"
+        whole = engine.search("quagga")
+        assert ({hit.path for hit in whole}, whole.degraded) == ({f"app{at}.log" for at in range(3)}, ())
+        (root / "app0.log").write_text((root / "app0.log").read_text() + "one more line\n")
+        assert "app0.log" in {hit.path for hit in engine.search("quagga", quick=True)}, "nothing indexed is given up"
+
+
+def test_a_part_of_the_files_makes_no_word_unknown(engine: findling.Engine) -> None:
+    first = engine.search("okapi zzyzx bakont", quick=True)
+    assert "indexed" in first.plan
+    assert (first.unknown_terms, first.did_you_mean) == ((), ())
+    whole = engine.search("okapi zzyzx")
+    assert whole.unknown_terms == ("zzyzx",)
+
+
+def test_files_are_chosen_by_name_and_path_as_the_whole_answer_ranks_them(tmp_path: Path) -> None:
+    """Tests repeat the words of what they test; few questions are about them."""
+    root = tmp_path / "code"
+    for number in range(300):
+        file = root / f"pack{number}" / "cases_test.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"# {number}\n" + "def test_parse():\n    assert parse_duration('string')  # duration\n" * 150)
+    filler = "def other(value):\n    return value * 3\n\n\n"
+    (root / "clock").mkdir()
+    source = filler * 60 + "def parse_duration(string):\n    ...\n\n\n" + filler * 60
+    (root / "clock" / "format.py").write_text(source)
+    with findling.open(root, settings=settings(tmp_path)) as engine:
+        first = engine.search("parse duration string", quick=True)
+        assert "indexed" in first.plan
+        assert "clock/format.py" in {resource.path for resource in engine.ls()}

@@ -10,7 +10,7 @@ import pytest
 
 from findling.domain.ports import SkippedPath
 from findling.sources.files.discovery import FoundFile, scan
-from findling.sources.files.plain_scan import LARGEST_SCANNED, best_files, needles
+from findling.sources.files.plain_scan import LARGEST_SCANNED, needles, scanned_files
 
 
 def never() -> bool:
@@ -22,7 +22,8 @@ def found(root: Path) -> list[FoundFile]:
 
 
 def best(root: Path, question: str) -> list[str]:
-    return [file.path for file in best_files(str(root), found(root), needles(question), never)]
+    strengths = scanned_files(str(root), found(root), needles(question), never)
+    return [file.path for file in sorted(strengths, key=lambda file: -strengths[file])]
 
 
 @pytest.fixture
@@ -49,8 +50,8 @@ def test_words_become_beginnings_of_all_their_forms_without_small_words() -> Non
     assert needles("") == []
 
 
-def test_names_count_more_than_texts_and_short_texts_more_than_long_ones(tree: Path) -> None:
-    assert best(tree, "token") == ["a/tokens.py", "a/other.py", "b/long.md"]
+def test_a_word_counts_more_in_a_short_text_than_in_a_long_one(tree: Path) -> None:
+    assert best(tree, "token") == ["a/other.py", "b/long.md", "a/tokens.py"]
     assert best(tree, "when do sessions expire") == ["c/d/e/deep.md"]
     assert best(tree, "okapi") == []
 
@@ -59,20 +60,24 @@ def test_letters_outside_ascii_are_found_in_both_cases(tree: Path) -> None:
     assert sorted(best(tree, "köln")) == ["b/Grüße.md", "b/KOELN.md"]
 
 
-def test_files_that_cannot_be_read_or_are_too_large_are_found_by_name(tree: Path) -> None:
+def test_a_file_that_cannot_be_read_is_found_by_name(tree: Path) -> None:
     (tree / "gone-token.md").write_text("x\n")
-    (tree / "huge-token.md").write_text("token " * (LARGEST_SCANNED // 5))
     files = found(tree)
     (tree / "gone-token.md").unlink()
-    names = [file.path for file in best_files(str(tree), files, needles("token"), never)]
-    assert {"gone-token.md", "huge-token.md"} < set(names)
+    strengths = scanned_files(str(tree), files, needles("token"), never)
+    assert {file.path: strength for file, strength in strengths.items()}["gone-token.md"] == 0.0
+
+
+def test_the_beginning_of_a_large_file_is_scanned(tree: Path) -> None:
+    (tree / "huge.log").write_text("okapi\n" + "filler\n" * (LARGEST_SCANNED // 7) + "quagga\n")
+    assert (best(tree, "okapi"), best(tree, "quagga")) == (["huge.log"], [])
 
 
 def test_when_time_is_up_names_alone_count(tree: Path) -> None:
     files = found(tree)
-    assert [one.path for one in best_files(str(tree), files, needles("token"), lambda: True)] == ["a/tokens.py"]
+    assert [one.path for one in scanned_files(str(tree), files, needles("token"), lambda: True)] == ["a/tokens.py"]
     turns: Iterator[int] = count()
-    several = best_files(str(tree), files, needles("token esteem"), lambda: next(turns) >= 2)
+    several = scanned_files(str(tree), files, needles("token esteem"), lambda: next(turns) >= 2)
     assert [one.path for one in several] == ["a/tokens.py", "a/other.py"], "named files first, then in their order"
 
 

@@ -18,7 +18,7 @@ from findling.domain.records import Access
 from findling.domain.resources import Document, Fingerprint
 from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL, BUNDLE_META, is_safe_path
 from findling.pipelines.indexing.document_build import with_own_ids
-from findling.pipelines.indexing.survey import UNKNOWN
+from findling.pipelines.indexing.freshness import UNKNOWN
 from findling.sources.files.discovery import REASONS
 from findling.stores.bundle.bundle import Bundle
 from findling.stores.bundle.bundle_restore import SeenBefore, VectorLine, to_access, to_relation, to_vector

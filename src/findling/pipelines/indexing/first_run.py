@@ -8,9 +8,9 @@ from pathlib import Path
 from findling.domain.ports import LegIndex, TruthStore
 from findling.domain.reports import IndexReport, Progress
 from findling.pipelines.indexing.fanout import Legs
-from findling.pipelines.indexing.freshness import IndexOptions
+from findling.pipelines.indexing.freshness import UNKNOWN, IndexOptions
 from findling.pipelines.indexing.index_run import Admission, update
-from findling.pipelines.indexing.reading_order import Patience, first_files, is_much, look_around
+from findling.pipelines.indexing.reading_order import LARGEST_FIRST, Patience, first_files, is_much, look_around
 from findling.pipelines.indexing.survey import Survey
 
 __all__ = ["FIRST_S", "begin_run", "missing_files"]
@@ -39,7 +39,12 @@ def begin_run(
     seen = survey(patience)
     if seen is None or (seen[1] and not is_much(seen[0].changed)):
         return None
-    few = seen[0]._replace(changed=first_files(root, seen[0].changed, question, patience), vanished=[])
+    found = seen[0]
+    # A large file that is indexed as a whole stays so until there is time to read all of it.
+    fitting = [
+        file for file in found.changed if file.size <= LARGEST_FIRST or found.known.get(file.path, UNKNOWN) == UNKNOWN
+    ]
+    few = found._replace(changed=first_files(root, fitting, question, patience), vanished=[])
     # A document that takes long is left to the next run.
     hurried = options._replace(max_seconds=min(options.max_seconds, FIRST_S))
     return update(store, Legs(store, leg()), root, few, hurried, on_progress, allowance, patience)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
+from findling.domain.resources import Fingerprint
 from findling.sources.documents.table import VERSIONS
 from findling.sources.files.file_text import changed_ns, changed_ns_at, inode_of
 from findling.sources.files.rule_patterns import Rules
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NEVER",
     "TRIED_AGAIN",
+    "UNKNOWN",
     "UNSURE_NS",
     "IndexOptions",
     "Stamp",
@@ -41,6 +43,9 @@ UNSURE_NS = 50_000_000
 
 NEVER = -1
 """A time that no file has: everything with it is looked at again."""
+
+UNKNOWN = Fingerprint(0, NEVER)
+"""The fingerprint of a file that has to be read again."""
 
 TRIED_AGAIN = frozenset({"killed", "missing-library"})
 """Reasons that may be gone although the file is the same: every run reads such files again."""

@@ -7,6 +7,7 @@ durable by itself, so that a stopped run continues where it was.
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,10 +18,10 @@ from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.reports import IndexProgress, IndexReport, Progress
 from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.indexing.fanout import Legs
-from findling.pipelines.indexing.freshness import IndexOptions, count_failed, count_reasons, remember
+from findling.pipelines.indexing.freshness import UNKNOWN, IndexOptions, count_failed, count_reasons, remember
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, file_rid, prepare
-from findling.pipelines.indexing.reading_order import Patience, needs_process, touched_first
-from findling.pipelines.indexing.survey import UNKNOWN, Survey
+from findling.pipelines.indexing.reading_order import LARGEST_FIRST, Patience, needs_process, touched_first
+from findling.pipelines.indexing.survey import Survey
 from findling.sources.documents.extracted import PARTIAL
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.file_types import file_type
@@ -130,7 +131,8 @@ class _Update:
     def _batches(self) -> Iterator[list[Document]]:
         batch: list[Document] = []
         size, enough = 0, min(_FIRST_BATCH_BYTES, self._options.batch_bytes)
-        job = Job(str(self._root), self._options, analyse=self._legs.analyses, embed=self._legs.embeds)
+        beginning = 0 if self._patience is None else LARGEST_FIRST
+        job = Job(str(self._root), self._options, self._legs.analyses, self._legs.embeds, beginning)
         is_over = _never if self._patience is None else self._patience.is_over
         for prepared in _prepare(job, self._tasks(), is_over):
             self._done += 1
@@ -149,8 +151,9 @@ class _Update:
     def _tasks(self) -> list[Task]:
         known = self._found.known
         ordered = self._found.changed if self._patience is not None else touched_first(self._found.changed)
+        most = sys.maxsize if self._patience is None else LARGEST_FIRST
         return [
-            Task(path, size, changed_ns, known[path].digest if path in known else b"")
+            Task(path, min(size, most), changed_ns, known[path].digest if path in known else b"")
             for path, size, changed_ns, _ in ordered
         ]
 

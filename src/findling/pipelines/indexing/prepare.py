@@ -9,7 +9,7 @@ from typing import NamedTuple
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import ChunkTerms, Document, Fingerprint, Resource
 from findling.pipelines.indexing.document_build import make_document
-from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS, IndexOptions
+from findling.pipelines.indexing.freshness import NEVER, UNKNOWN, UNSURE_NS, IndexOptions
 from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.file_text import UnreadableError, changed_ns, decode, inode_of, read_bytes
@@ -22,12 +22,16 @@ __all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
 
 
 class Job(NamedTuple):
-    """The root and the options of a run; `analyse` and `embed` ask for the words and instant vectors of every chunk."""
+    """The root and the options of a run; `analyse` and `embed` ask for the words and instant vectors of every chunk.
+
+    With `beginning`, only so many characters of a plain text are indexed, and the next run reads all of it.
+    """
 
     root: str
     options: IndexOptions
     analyse: bool = True
     embed: bool = False
+    beginning: int = 0
 
 
 class Task(NamedTuple):
@@ -69,6 +73,8 @@ def prepare(job: Job, task: Task) -> Prepared:
         fingerprint = Fingerprint(len(data), changed if settled else NEVER, digest, inode_of(status))
         if digest == task.known_digest:
             return Prepared(path, len(data), unchanged=fingerprint)
+        if job.beginning and len(data) > job.beginning and type_.lang not in FORMATS:
+            fingerprint = UNKNOWN
         return Prepared(path, len(data), _document(job, path, type_.lang, data, status.st_mtime, fingerprint))
     except UnreadableError as error:
         return refuse(task, error.reason, error.detail)
@@ -91,7 +97,10 @@ def _document(job: Job, path: str, lang: str, data: bytes, mtime: float, fingerp
 
         extracted = extract(Source(data, path.rpartition("/")[2], job.options.max_text))
     else:
-        extracted = Extracted(text=decode(data)[0], lang=lang)
+        text = decode(data)[0]
+        if fingerprint == UNKNOWN:
+            text = text[: text.rfind("\n", 0, job.beginning) + 1] or text[: job.beginning]
+        extracted = Extracted(text=text, lang=lang)
     resource = Resource(
         rid=file_rid(path),
         path=path,

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath
 from findling.pipelines.indexing.freshness import IndexOptions
+from findling.ranking.resource_evidence import Clue, rank_by_resources
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.discovery import FoundFile, scan
 from findling.sources.files.file_types import file_type
-from findling.sources.files.plain_scan import LARGEST_SCANNED, best_files, needles
+from findling.sources.files.path_clues import resource_question, told_by_path
+from findling.sources.files.plain_scan import LARGEST_SCANNED, needles, scanned_files
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.chunking.chunker import parses
 from findling.text.chunking.measures import characters_of
 
-__all__ = ["FirstLook", "Patience", "first_files", "is_much", "look_around", "needs_process", "touched_first"]
+__all__ = [
+    "LARGEST_FIRST",
+    "FirstLook",
+    "Patience",
+    "first_files",
+    "is_much",
+    "look_around",
+    "needs_process",
+    "touched_first",
+]
+
+LARGEST_FIRST = LARGEST_SCANNED
+"""Bytes or characters of one file that are indexed for a first answer, from the beginning of a plain text."""
 
 _MUCH_BYTES = 2_000_000
 """Files of so many bytes take longer to index than a person waits for a first answer."""
@@ -28,6 +43,9 @@ _FILE_BYTES = 500
 
 _FIRST_BYTES, _FIRST_FILES = 1_000_000, 40
 """Bytes and files that are indexed for a first answer: a quarter of a second of one core."""
+
+_MOST_RANKED = 1_500
+"""Files whose paths are judged, the strongest by their texts: 20 µs each."""
 
 _SAMPLE_SIZE, _SAMPLE_FILES = 4_000, 120
 """Bytes of a file of the sample at most, and number of its files."""
@@ -116,20 +134,33 @@ def first_files(root: Path, files: Iterable[FoundFile], question: str, patience:
     but files that have its words, a word of the question would not look as rare as it is.
     """
     order = touched_first(files)
-    is_over = partial(patience.is_over, _SCANNED)
-    chosen = _fitting(best_files(str(root), order, needles(question), is_over) or order, _FIRST_BYTES, _FIRST_FILES)
+    found = scanned_files(str(root), order, needles(question), partial(patience.is_over, _SCANNED))
+    chosen = _fitting(_ranked(found, question) or order, _FIRST_BYTES, _FIRST_FILES)
     small = [file for file in order if file.size <= _SAMPLE_SIZE]
     sample = small[:: max(1, len(small) // _SAMPLE_FILES)][:_SAMPLE_FILES]
     return list(dict.fromkeys([*chosen, *sample]))
 
 
+def _ranked(found: Mapping[FoundFile, float], question: str) -> list[FoundFile]:
+    """Files in the order of their texts and of their paths, as the whole answer judges passages of code."""
+    # A file with words in its path alone has no strength: it may be a document, which only an index reads.
+    files = sorted(found, key=lambda file: -(found[file] or math.inf))[:_MOST_RANKED]
+    clues = [Clue(at, found[file], file.path, *told_by_path(file.path, False)) for at, file in enumerate(files)]
+    return [files[at] for at, _ in rank_by_resources(clues, resource_question(question)).ranking]
+
+
 def _fitting(files: Iterable[FoundFile], left: int, most: int) -> list[FoundFile]:
-    """The first files, at most so many, that are not too large for what is left of the bytes."""
+    """The first files, at most so many, that are not too large for what is left of the bytes.
+
+    Of a large plain text only the beginning counts, which is what is read of it.
+    """
     chosen: list[FoundFile] = []
     for file in files:
-        if file.size <= min(left, LARGEST_SCANNED):
+        is_plain = file_type(file.path.rpartition("/")[2]).lang not in FORMATS
+        size = min(file.size, LARGEST_FIRST) if is_plain else file.size
+        if size <= min(left, LARGEST_FIRST):
             chosen.append(file)
-            left -= file.size
+            left -= size
         if len(chosen) == most:
             break
     return chosen

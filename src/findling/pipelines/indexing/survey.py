@@ -11,20 +11,17 @@ from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
-from findling.pipelines.indexing.freshness import NEVER, TRIED_AGAIN, UNSURE_NS, IndexOptions
+from findling.pipelines.indexing.freshness import NEVER, TRIED_AGAIN, UNKNOWN, UNSURE_NS, IndexOptions
 from findling.sources.documents.table import VERSIONS
 from findling.sources.files.discovery import FoundFile, scan
 from findling.sources.files.file_text import changed_ns_at
 from findling.sources.files.file_types import file_type
 from findling.sources.files.ignore_rules import IGNORE_FILES
 
-__all__ = ["UNKNOWN", "Survey", "survey"]
+__all__ = ["Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
 _BEYOND_LIMITS = ("crashed", "out-of-memory", "quota", "too-slow")
-
-UNKNOWN = Fingerprint(0, NEVER)
-"""The fingerprint of a file that has to be read again."""
 
 
 class Survey(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from findling.domain.resources import Resource
 from findling.domain.results import Evidence, Step
@@ -12,13 +11,12 @@ from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Found, Retrieve
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.retrieval import COMPARED
 from findling.ranking.evidence import falling, words_evidence
-from findling.ranking.path_roles import asked_roles, role_of
 from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
-from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.sources.files.path_clues import resource_question, told_by_path
 from findling.text.analysis.scripts import loose_name
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import named_lines
-from findling.text.query.asked_names import asked_names, defines, looks_like_code, name_words
+from findling.text.query.asked_names import defines, looks_like_code
 
 __all__ = ["order_by_resources"]
 
@@ -35,9 +33,6 @@ _MOST_DEFINERS = 60
 _DOCUMENTS = frozenset("asciidoc latex markdown mdx org roff rst texinfo text textile".split())
 """Languages of documents beside code."""
 
-_SAYS_NOTHING = frozenset("class code file function how implementation method used using work works".split())
-"""Words of questions about code that no file is named for."""
-
 
 def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, known: Mapping[int, Resource]) -> Found:
     """The findings with the best candidates in the order of their evidence and of that about their resources.
@@ -50,7 +45,9 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     share = _share_of_code(legs, best, resources)
     if share < _SOME:
         return found
-    asked = _question(question.text, share)
+    asked = resource_question(question.text)
+    if share < _MOST:
+        asked = asked._replace(roles=asked.roles | {"documentation"})
     bare = [cid for cid, resource in resources.items() if not resource.lang]
     definers, scores = _definers(legs, question, asked.names, bare)
     if asked.is_name and (missing := [cid for cid in definers if cid not in resources]):
@@ -81,13 +78,6 @@ def _share_of_code(legs: Retrievers, best: Sequence[Candidate], resources: Mappi
     if not any(resources[cid].lang in CODE_LANGS for cid in first):
         return 0.0
     return sum([resource.lang in CODE_LANGS for resource in resources.values()]) / len(resources)
-
-
-def _question(text: str, share: float) -> ResourceQuestion:
-    asked, words = asked_names(text), name_words(text)
-    telling = [word for word in words if word not in SENTENCE_WORDS and word not in _SAYS_NOTHING and len(word) > 1]
-    roles = asked_roles(words)
-    return ResourceQuestion(telling, asked.names, asked.is_all, roles if share >= _MOST else roles | {"documentation"})
 
 
 def _definers(
@@ -128,22 +118,8 @@ def _as_candidates(found: Found, scores: Mapping[int, float]) -> list[Candidate]
 
 
 def _clue(candidate: Candidate, resource: Resource, names: Sequence[str]) -> Clue:
-    name, folders, role = _told_by_path(resource.path, resource.lang in _DOCUMENTS)
+    name, folders, role = told_by_path(resource.path, resource.lang in _DOCUMENTS)
     return Clue(candidate.cid, candidate.strength, resource.rid, name, folders, role, names)
-
-
-_PACKAGES = frozenset({"__init__", "index", "init", "mod", "package-info"})
-"""Files that are named after their folder."""
-
-
-@lru_cache(maxsize=4096)
-def _told_by_path(path: str, is_prose: bool) -> tuple[Sequence[str], Sequence[str], str]:
-    """The words of a file's name and of its folders, and its role."""
-    folder, _, name = path.rpartition("/")
-    stem = name.partition(".")[0] or name
-    if stem in _PACKAGES and folder:
-        folder, _, stem = folder.rpartition("/")
-    return name_words(stem), name_words(folder), role_of(path, is_prose=is_prose) if path else ""
 
 
 def _moved(candidates: Mapping[int, Candidate], ranking: ResourceRanking) -> list[Candidate]:

@@ -17,7 +17,7 @@ from findling.domain.values import changed
 from findling.service.engine.services import WorkspaceServices
 from findling.service.index.index import Index
 from findling.service.settings.settings import Settings, load_settings, plan_of
-from findling.service.workspace.scope import Scoped, by_words, is_below, placed, prepared, request_with, timings_for
+from findling.service.workspace.scope import Scoped, is_below, of_a_part, placed, prepared, request_with, timings_for
 from findling.service.workspace.workspace import Workspace, backend_at, has_items, home_folder, locate, workspaces_above
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ class Engine(WorkspaceServices):
         asked, principals = scoped.request, scoped.request.principals
         notes = [*notes, *self._ready(refresh, on_progress, asked)]
         share = self.share() if notes and principals is None else {}
-        asked = by_words(asked) if share and asked.quick else asked
+        is_partial = bool(notes) and not self.is_indexed()
+        asked = of_a_part(asked) if is_partial else asked
         timings = {"refresh": round((time.perf_counter() - started) * 1000, 3)}
         above = self._asked_above(asked)
         if above:
@@ -115,6 +116,7 @@ class Engine(WorkspaceServices):
         answer = changed(
             answer,
             scope=scoped.context,
+            unknown_terms=() if is_partial else answer.unknown_terms,
             plan={**answer.plan, **scoped.account(), **({"indexed": share} if share else {})},
             timings_ms=timings_for(principals, {**timings, **answer.timings_ms}),
         )

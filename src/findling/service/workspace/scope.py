@@ -16,7 +16,7 @@ from findling.service.settings.settings import Settings
 if TYPE_CHECKING:
     from findling.text.query.parser import Parsed
 
-__all__ = ["NO_CONTEXT", "Scoped", "by_words", "is_below", "placed", "prepared", "request_with", "timings_for"]
+__all__ = ["NO_CONTEXT", "Scoped", "is_below", "of_a_part", "placed", "prepared", "request_with", "timings_for"]
 
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
@@ -45,11 +45,16 @@ class Scoped(NamedTuple):
         return {"filters": filters_document(self.filters), "within": self.request.within}
 
 
-def by_words(request: SearchRequest) -> SearchRequest:
-    """The prepared request without vectors, unless it asks for them alone: a first answer waits for no model."""
+def of_a_part(request: SearchRequest) -> SearchRequest:
+    """The prepared request for an index without all files: a word that it lacks may stand in the others.
+
+    A quick one leaves vectors out, unless it asks for them alone: a first answer waits for no model.
+    """
     plan = request.plan
-    is_mixed = plan is not None and plan.mode == "hybrid"
-    return replace(request, plan=replace(plan, mode="keyword")) if plan and is_mixed else request
+    if plan is None:
+        return request
+    mode = "keyword" if request.quick and plan.mode == "hybrid" else plan.mode
+    return replace(request, plan=replace(plan, mode=mode, typos="ignore"))
 
 
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:

@@ -15,6 +15,7 @@ __all__ = [
     "decode",
     "decode_data",
     "inode_of",
+    "read_beginning",
     "read_bytes",
 ]
 
@@ -65,6 +66,20 @@ def read_bytes(path: str, max_size: int, *, follow_symlink: bool = True) -> tupl
             if status.st_size > max_size:
                 raise UnreadableError("too-large", f"{status.st_size} bytes, the limit is {max_size}")
             return _read_to_end(descriptor, status.st_size, max_size), status
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise UnreadableError("unreadable", error.strerror or str(error)) from error
+
+
+def read_beginning(path: str, size: int) -> bytes:
+    """The first bytes of a regular file, at most `size`; never waits. Raises `UnreadableError`."""
+    try:
+        descriptor = os.open(path, _OPEN_FLAGS)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise UnreadableError("special", "not a regular file")
+            return os.read(descriptor, size)
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -8,21 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from findling.sources.files.discovery import FoundFile
-from findling.sources.files.file_text import UnreadableError, read_bytes
+from findling.sources.files.file_text import UnreadableError, read_beginning
 from findling.sources.files.file_types import file_type
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.analysis.stemming import forms_prefix, is_function_word
 
-__all__ = ["LARGEST_SCANNED", "Needle", "best_files", "needles"]
+__all__ = ["LARGEST_SCANNED", "Needle", "needles", "scanned_files"]
 
 LARGEST_SCANNED = 400_000
-"""Bytes of the largest file that is scanned: a larger one takes too long to be indexed for a first answer."""
+"""Bytes of a file that are scanned, from its beginning: more takes too long to be indexed for a first answer."""
 
 _MOST_NEEDLES = 12
 _SHORTEST = 2
-_NAME_WORTH = 2.0
-"""A word in the path of a file counts twice as much as in its text: people name files after their subject."""
-
 _SATURATION, _TYPICAL_BYTES = 1.2, 12_000
 """Constants of BM25 and the usual size of a file: one that mentions a word often in little text is about it."""
 
@@ -45,25 +42,26 @@ def needles(question: str) -> list[Needle]:
     return [one for one in found if len(one[0]) >= _SHORTEST][:_MOST_NEEDLES]
 
 
-def best_files(
+def scanned_files(
     root: str, files: Sequence[FoundFile], wanted: Sequence[Needle], is_over: Callable[[], bool]
-) -> list[FoundFile]:
-    """The files with one of the words in their path or bytes, the best first, as far as the scan comes in time.
+) -> dict[FoundFile, float]:
+    """The files with one of the words in their path or bytes, as far as the scan comes in time.
 
-    Those with a word in their path are scanned first, the others as they come.
+    Each has the strength of its text, which is that of BM25. Those with a word in their path are scanned first, most
+    words first, the others as they come.
     """
     in_names = _found_in(((file, file.path.lower().encode()) for file in files), wanted)
     order = sorted(in_names, key=lambda file: -len(in_names[file])) + [file for file in files if file not in in_names]
     scanned: list[FoundFile] = []
     in_texts = _found_in(_read(root, order, is_over, scanned), wanted)
-    worth: dict[FoundFile, float] = dict.fromkeys([*in_names, *in_texts], 0.0)
-    for found, weight, among in ((in_names, _NAME_WORTH, len(files)), (in_texts, 1.0, len(scanned))):
-        having = Counter(at for counts in found.values() for at in counts)
-        for file, counts in found.items():
-            slope = _SATURATION * (0.25 + 0.75 * file.size / _TYPICAL_BYTES) if found is in_texts else 0.0
-            for at, count in counts.items():
-                worth[file] += weight * math.log(1 + among / having[at]) * count / (count + slope)
-    return sorted(worth, key=lambda file: -worth[file])
+    strengths: dict[FoundFile, float] = dict.fromkeys([*in_names, *in_texts], 0.0)
+    having = Counter(at for counts in in_texts.values() for at in counts)
+    rarity = {at: math.log(1 + len(scanned) / count) for at, count in having.items()}
+    for file, counts in in_texts.items():
+        size = min(file.size, LARGEST_SCANNED)
+        slope = _SATURATION * (0.25 + 0.75 * size / _TYPICAL_BYTES)
+        strengths[file] = sum([rarity[at] * count / (count + slope) for at, count in counts.items()])
+    return strengths
 
 
 def _found_in(texts: Iterable[tuple[FoundFile, bytes]], wanted: Sequence[Needle]) -> dict[FoundFile, dict[int, int]]:
@@ -81,10 +79,10 @@ def _read(
 ) -> Iterator[tuple[FoundFile, bytes]]:
     """The bytes of files in lower case, one after another until time is up; `scanned` receives the files."""
     for file in files:
-        if file.size > LARGEST_SCANNED or file_type(file.path.rpartition("/")[2]).kind == "document":
+        if file_type(file.path.rpartition("/")[2]).kind == "document":
             continue
         if is_over():
             return
         scanned.append(file)
         with suppress(UnreadableError):
-            yield file, read_bytes(f"{root}/{file.path}", LARGEST_SCANNED)[0].lower()
+            yield file, read_beginning(f"{root}/{file.path}", LARGEST_SCANNED).lower()

@@ -300,7 +300,8 @@ def _tell(answer: SearchAnswer, view: View) -> None:
             f"; {reason}" for reason in (understood, unknown, *answer.notes, _weaker(answer), _unread(answer)) if reason
         )
         hint = "" if answer.did_you_mean else _meant_command(answer.query)
-        note(f'no match for "{_shortened(answer.query)}"{reasons}', hint)
+        so_far = " so far" if "indexed" in answer.plan else ""
+        note(f'no match{so_far} for "{_shortened(answer.query)}"{reasons}', hint)
     elif unknown:
         note(unknown)
     if answer.relaxed:

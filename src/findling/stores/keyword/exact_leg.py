@@ -14,7 +14,7 @@ import tantivy
 from findling.core import native
 from findling.domain.ports import Change
 from findling.domain.queries import Required
-from findling.stores.keyword.indexed_leg import IndexedLeg
+from findling.stores.keyword.leg import IndexedLeg
 from findling.stores.keyword.segment_files import DamageGuard, OpenedIndex, open_index
 from findling.text.query.patterns import coded, fold, trigram_form
 

@@ -126,6 +126,14 @@ def test_lines_that_an_agent_asks_for_first_are_those_of_a_part(forest: Path) ->
         assert (list(document["matches"]), document["degraded"]) == (["zoo.md"], [])
 
 
+def test_uses_of_a_name_that_an_agent_asks_for_first_are_those_of_a_part(forest: Path) -> None:
+    (forest / "zoo.py").write_text("def feed_okapi():\n    pass\n\n\nfeed_okapi()\n")
+    with served(forest, semantic__instant=False) as there:
+        document = call(there.server, "refs", name="feed_okapi")
+        assert len(document["defines"]) == len(document["calls"]) == 1
+        assert " ".join(document["degraded"]).count("files are indexed so far") == 1
+
+
 def test_an_agent_that_waits_for_a_first_answer_waits_for_no_model(forest: Path) -> None:
     with served(forest, search__mode="hybrid") as there:
         assert call(there.server, "search", query="okapi")["search_type"] == "keyword"

@@ -107,7 +107,7 @@ def list_refs(desk: Desk, asked: RefsArguments, on_progress: Progress | None) ->
     with desk.reading() as client:
         answer = client.refs(asked.name, within=asked.path.strip("/"), limit=asked.limit)
     budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
-    degraded = [*map(str, desk.notes), *map(str, answer.degraded)]
+    degraded = list(dict.fromkeys(map(str, [*desk.notes, *answer.degraded])))
     found = answer.references
 
     def told(count: int) -> dict[str, Any]:

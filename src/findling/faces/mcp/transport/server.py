@@ -236,9 +236,9 @@ def _at(desk: Desk, work: Callable[[], _Result]) -> _Result:
 
 
 def _question(arguments: Arguments) -> str | None:
-    """The words that a first answer needs: a query, or the pattern of lines. A list of files needs all of them."""
-    asked = getattr(arguments, "query", getattr(arguments, "pattern", None))
-    return asked if isinstance(asked, str) else None
+    """The words that a first answer needs: a query, the pattern of lines, a name. A list of files needs all of them."""
+    asked = [getattr(arguments, key, None) for key in ("query", "pattern", "name")]
+    return next((one for one in asked if isinstance(one, str)), None)
 
 
 def _noted(desk: Desk, tool: Tool, document: dict[str, Any]) -> dict[str, Any]:

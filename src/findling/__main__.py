@@ -9,7 +9,7 @@ import os
 import sys
 
 from findling.faces.cli.request.command_table import COMMANDS, WARM
-from findling.service.client.warm_shell import ALWAYS, SOCKET, ask, is_script, warm_folder
+from findling.service.client.warm_shell import ALWAYS, ONE_THREAD, SOCKET, ask, is_script, warm_folder
 
 __all__ = ["ask_warm", "main", "stay_warm"]
 
@@ -20,6 +20,7 @@ def main() -> int:
     code = ask_warm()
     if code is not None:
         os._exit(code)  # nothing was opened that has to be closed
+    os.environ.update(ONE_THREAD)
     from findling.faces.cli.main import run
 
     code = run()

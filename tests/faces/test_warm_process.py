@@ -393,6 +393,20 @@ def test_a_shell_that_asks_loads_little(warm: Warm, root: Path) -> None:
     assert len(modules) - len(bare.stdout.split()) < 16
 
 
+def test_a_process_with_a_second_thread_makes_room_for_another(warm: Warm, root: Path, tmp_path: Path) -> None:
+    busy = "import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start(); "
+    command = [*WARM_PROCESS[:-1], busy + WARM_PROCESS[-1], str(tmp_path)]
+    environ = warm.environ | {"FINDLING_HOME": str(tmp_path)}
+    with BoundedProcess(command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        try:
+            listens(tmp_path)
+            assert process.wait() == 0, "it stays, and refuses"
+        finally:
+            process.kill()
+    with warm_of(tmp_path, warm.environ) as another:
+        assert another.asked("session", str(root))[0] == 0
+
+
 def test_there_is_one_process_for_a_home(warm: Warm) -> None:
     done = run_process([*WARM_PROCESS, str(warm.home)], env=warm.environ)
     assert done.returncode == 0
@@ -594,7 +608,7 @@ def test_a_searched_folder_brings_no_modules(root: Path, warm: Warm, tmp_path: P
 
 
 def test_the_kit_of_a_search_can_be_loaded() -> None:
-    code = "import json, sys; from findling.service.client.warm_fork import describe_kit, load_kit; "
+    code = "import json, sys; from findling.service.client.warm_kit import describe_kit, load_kit; "
     code += "load_kit(json.load(sys.stdin)); print(json.dumps(describe_kit()))"
     kit = {"modules": ["findling.text.analysis.wordpieces", "no.such.module"], "models": [["x", [], "/no/model", None]]}
     kit |= {"tables": ["findling.text.analysis.wordpieces:bert_vocabulary", "findling.nowhere:table"]}

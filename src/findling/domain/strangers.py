@@ -21,7 +21,6 @@ __all__ = [
     "cuts_too_fine",
     "is_safe_path",
     "raises_limit",
-    "silence_telemetry",
 ]
 
 LOWERED = frozenset(
@@ -123,13 +122,6 @@ def is_safe_path(path: str) -> bool:
     """Whether a path leads to something below the folder it is relative to, on every system; an empty one does not."""
     parts = path.replace("\\", "/").split("/")
     return "\0" not in path and not re.match(_DRIVE, path) and not any(part in ("", ".", "..") for part in parts)
-
-
-def silence_telemetry() -> None:
-    """Keep onnxruntime from reporting every process to its makers, as it does since 1.31. Call it before the import."""
-    import os
-
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 
 LONGEST_PATTERN = 500

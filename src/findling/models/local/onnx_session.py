@@ -14,7 +14,6 @@ from weakref import WeakValueDictionary
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import MissingExtraError, ModelError
-from findling.domain.strangers import silence_telemetry
 from findling.models.local.int8_graph import to_int8_arithmetic
 from findling.models.locating import ModelFiles, verified_sha256
 from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
@@ -153,11 +152,7 @@ def _open_session(model: Path, outputs: Sequence[str], prepared: Path | None = N
     A model with stored 8-bit weights is opened in the form that calculates with them, which is kept as the file
     `prepared`. Raises MissingExtraError without onnxruntime, ModelError for a file that is no model.
     """
-    silence_telemetry()
-    try:
-        import onnxruntime  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise MissingExtraError("local models need onnxruntime", hint="pip install onnxruntime") from error
+    onnxruntime = _load_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -178,6 +173,22 @@ def _open_session(model: Path, outputs: Sequence[str], prepared: Path | None = N
             # A power cut may have left half of it; the model itself is what counts.
             prepared.unlink(missing_ok=True)
     return OnnxSession(session, outputs)
+
+
+def _load_onnxruntime() -> Any:
+    """The module, which must not report every process to its makers, as it does since 1.31. Nothing else imports it.
+
+    The variable counts at the import: without it, a thread and a folder in the user's home are there afterwards.
+    Raises MissingExtraError.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    try:
+        import onnxruntime  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingExtraError("local models need onnxruntime", hint="pip install onnxruntime") from error
+    if hasattr(onnxruntime, "disable_telemetry_events"):
+        onnxruntime.disable_telemetry_events()
+    return onnxruntime
 
 
 def _adds_products_exactly() -> bool:
@@ -298,13 +309,26 @@ def _share(recipe: _Recipe) -> OnnxSession:
     key = recipe.sha256, *recipe.outputs, recipe.prepared is None
     with _OPENING:
         if (session := _OPEN.get(key)) is None:
+            threads = _count_threads()
             session = _OPEN[key] = _open_session(recipe.model, recipe.outputs, recipe.prepared)
-            _OPENED[key] = recipe
+            if _count_threads() == threads:
+                _OPENED[key] = recipe
         return session
 
 
+def _count_threads() -> int:
+    """The threads of this process, those of libraries included; 0 where the system does not list them."""
+    try:
+        return sum(1 for _ in Path("/proc/self/task").iterdir())
+    except OSError:
+        return 0
+
+
 def opened_recipes() -> list[str]:
-    """The sessions that this process has opened, each as JSON that `keep_open` takes in another process."""
+    """The sessions that this process has opened, each as JSON that `keep_open` takes in another process.
+
+    A session that has started a thread is not among them: a process that forks could not keep it open.
+    """
     return [json.dumps(recipe, default=str) for recipe in _OPENED.values()]
 
 

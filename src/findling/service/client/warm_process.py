@@ -30,12 +30,20 @@ from findling.service.client.warm_fork import (
     Nature,
     born_with,
     carry_out,
-    describe_kit,
-    load_kit,
     program_stamp,
     standing_of,
 )
-from findling.service.client.warm_shell import ALWAYS, SOCKET, address, is_script, peer_of, reach, warm_folder
+from findling.service.client.warm_kit import describe_kit, load_kit
+from findling.service.client.warm_shell import (
+    ALWAYS,
+    ONE_THREAD,
+    SOCKET,
+    address,
+    is_script,
+    peer_of,
+    reach,
+    warm_folder,
+)
 from findling.service.workspace.workspace import home_folder
 
 if TYPE_CHECKING:
@@ -71,7 +79,7 @@ def stay_warm(run: Callable[[Sequence[str]], int], home: str, idle_s: float = ID
         kit = json.loads(given.read() or b"null")
     os.dup2(1, 0)
     # The environment of a command replaces this one, and its own processes never see it.
-    os.environ.update(OPENBLAS_NUM_THREADS="1")
+    os.environ.update(ONE_THREAD)
     with suppress(FindlingError, OSError), _only_one(Path(home)) as folder:
         if kit is not None:
             load_kit(kit)
@@ -108,7 +116,8 @@ class _WarmProcess:
         while (left := until - time.monotonic()) > 0 and self._is_wanted():
             for number, _ in waiting.poll(min(left, _ROUND_S) * 1000):
                 if number == self._listener.fileno():
-                    self._take()
+                    if not self._take():
+                        return
                     continue
                 text, queues, _, _ = socket.recv_fds(self._reports, LONGEST_REPORT, 1)
                 report = json.loads(text)
@@ -119,17 +128,19 @@ class _WarmProcess:
             self._reap()
             self._fork.looks.tidy()
 
-    def _take(self) -> None:
-        """Fork for the next command."""
+    def _take(self) -> bool:
+        """Fork for the next command; whether this process can. With a second thread it leaves its place to another."""
         with suppress(OSError):  # the shell has gone
             line, _ = self._listener.accept()
             with line:
-                if len(self._forks) >= _MOST_AT_ONCE or len(os.listdir("/proc/self/task")) > 1:
-                    return
-                pid = os.fork()
-                if not pid:
-                    self._become_fork(line)
-                self._forks.add(pid)
+                if len(os.listdir("/proc/self/task")) > 1:
+                    return False
+                if len(self._forks) < _MOST_AT_ONCE:
+                    pid = os.fork()
+                    if not pid:
+                        self._become_fork(line)
+                    self._forks.add(pid)
+        return True
 
     def _become_fork(self, line: socket.socket) -> NoReturn:
         code = 70

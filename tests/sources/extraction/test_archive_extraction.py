@@ -9,10 +9,12 @@ import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from findling.sources.documents.data.archive_list import extract
+from findling.sources.documents.document_formats import extract as extract_any
 from findling.sources.documents.extracted import Source
 from findling.sources.files.file_text import UnreadableError
 
@@ -57,6 +59,28 @@ def test_tar(pack: Callable[[bytes], bytes], name: str) -> None:
     assert extracted.text == LISTING
     assert not extracted.places
     assert not extracted.fields
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tgz", "a.tar.bz2", "a.tar.xz"])
+def test_every_archive_that_tar_makes_is_known_by_its_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("words")
+    pack = "gz" if name.endswith("gz") else name.rpartition(".tar")[2].strip(".")
+    with tarfile.TarFile.open(tmp_path / name, f"w:{pack}") as tar:  # type: ignore[call-overload]
+        tar.add(tmp_path / "notes.txt", "docs/notes.txt")
+    assert extract_any(Source((tmp_path / name).read_bytes(), name)).text == "docs/notes.txt (5 bytes)"
+
+
+@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, "gz"), (bz2.compress, "bz2"), (lzma.compress, "xz")])
+def test_a_packed_file_is_listed_with_its_size(pack: Callable[[bytes], bytes], suffix: str) -> None:
+    data = pack(b"one file only" * 100)
+    assert extract_any(Source(data, f"changelog.{suffix}")).text == "changelog (1,300 bytes)"
+    with pytest.raises(UnreadableError, match="damaged: no tar archive"):
+        extract_any(Source(data, f"a.tar.{suffix}"))
+
+
+def test_a_damaged_archive_says_what_is_wrong() -> None:
+    with pytest.raises(UnreadableError, match="damaged: cannot be unpacked"):
+        extract_any(Source(b"\x1f\x8b" + bytes(100), "changelog.gz"))
 
 
 def test_zip() -> None:
@@ -106,7 +130,6 @@ def test_a_cut_off_tar_lists_its_beginning() -> None:
     [
         (b"7z\xbc\xaf\x27\x1c" + bytes(100), "unsupported: 7z"),
         (b"Rar!\x1a\x07\x00" + bytes(100), "unsupported: RAR"),
-        (gzip.compress(b"one file only" * 100), "unsupported: no tar archive"),
         (b"\x1f\x8b" + bytes(100), "damaged"),
         (b"PK\x03\x04 broken", "damaged"),
         (b"no archive at all", "damaged"),

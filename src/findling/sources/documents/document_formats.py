@@ -126,7 +126,8 @@ def _text_instead(data: bytes, named: str) -> str:
     try:
         decode(data)
     except UnreadableError:
-        if named == "spreadsheet":  # before Excel 5 a file was a bare stream, which the extractor knows
-            return named
+        # Before Excel 5 a file was a bare stream; a tar begins with a name, and is packed in four ways.
+        if named in ("archive", "spreadsheet"):
+            return named  # the extractor knows these beginnings
         raise UnreadableError("damaged", f"does not begin as {FORMATS[named].title} does") from None
     return "csv" if named == "spreadsheet" else "text"

@@ -24,7 +24,7 @@ class Format:
 
 FORMATS: dict[str, Format] = {
     "archive": Format("Archives (ZIP, TAR)", "data.archive_list",
-        "the names and sizes of what they hold; nothing is unpacked"),
+        "the names and sizes of what they hold; no content is read", version=2),
     "csv": Format("CSV, TSV", "data.csv_data", "every row as `header: value`, delimiter and header found out",
         "line of the file", version=2, untrusted=False),
     "doc": Format("Word 97–2003", "legacy.word97", "paragraphs, tables as rows, notes, headers and text boxes",

@@ -31,20 +31,31 @@ _UNPACKERS: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
 
 
 def extract(source: Source) -> Extracted:
-    """The members of a zip or tar archive, one on a line. Raises `UnreadableError`."""
+    """The members of an archive, one on a line; a packed file is its only member. Raises `UnreadableError`."""
     for magic, kind in _UNSUPPORTED.items():
         if source.data.startswith(magic):
             raise UnreadableError("unsupported", f"{kind} archives cannot be listed")
     builder = TextBuilder(source.limit)
     unpack = next((unpack for magic, unpack in _UNPACKERS.items() if source.data.startswith(magic)), None)
     if unpack is not None:
-        is_whole = _write_tar(builder, *_unpacked(unpack(io.BytesIO(source.data))))
+        content, is_whole = _unpacked(unpack(io.BytesIO(source.data)))
+        if content.startswith(b"ustar", _TAR_MAGIC_OFFSET) or _is_packed_tar(source.name):
+            is_whole = _write_tar(builder, content, is_whole)
+        else:
+            name = source.name.rpartition("/")[2].rpartition(".")[0]
+            builder.line(f"{name} ({'' if is_whole else 'more than '}{len(content):,} bytes)")
     elif source.name.lower().endswith(".tar") or source.data.startswith(b"ustar", _TAR_MAGIC_OFFSET):
         is_whole = _write_tar(builder, source.data, is_whole=True)
     else:
         is_whole = _write_zip(builder, source.data)
     note = "" if is_whole else "only the beginning of the archive is listed"
     return builder.extracted(Properties(fields={"incomplete": note}), empty=("no-text", "an empty archive"))
+
+
+def _is_packed_tar(name: str) -> bool:
+    """Whether a name says that a packed file is a tar; those before 1988 have no mark inside."""
+    name = name.lower()
+    return name.endswith((".tgz", ".tbz2", ".txz")) or ".tar." in name
 
 
 def _write_zip(builder: TextBuilder, data: bytes) -> bool:
@@ -61,7 +72,7 @@ def _write_tar(builder: TextBuilder, data: bytes, is_whole: bool) -> bool:
     try:
         archive = tarfile.TarFile(fileobj=io.BytesIO(data))
     except tarfile.TarError as error:
-        raise UnreadableError("unsupported", f"no tar archive, or a single packed file: {error}") from error
+        raise UnreadableError("damaged", f"no tar archive: {error}") from error
     try:
         with archive:
             members = ((info.name, info.size if info.isreg() else None) for info in archive)

@@ -5,27 +5,60 @@ A search goes to the warm process, if there is one, before anything is loaded.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-from findling.faces.cli.request.command_table import COMMANDS, WARM
-from findling.service.client.warm_shell import ALWAYS, ONE_THREAD, SOCKET, ask, is_script, warm_folder
-
 __all__ = ["ask_warm", "main", "stay_warm"]
+
+_INTERRUPTED = 130
 
 
 def main() -> int:
     """Run the command line, here or in the warm process, and return its exit code."""
+    # Ctrl-C while modules are loaded ends the process without a traceback; `signal` itself takes 3 ms to load.
+    handler = _signal.getsignal(_signal.SIGINT)
+    takes_interrupts = handler is _signal.default_int_handler
+    if takes_interrupts:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     _open_missing_streams()
     code = ask_warm()
     if code is not None:
+        _end_interrupted(code)
         os._exit(code)  # nothing was opened that has to be closed
-    os.environ.update(ONE_THREAD)
+    if takes_interrupts:  # while it waits for the warm process, Ctrl-C is passed on
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from findling.faces.cli.main import run
+    from findling.service.client.warm_shell import ONE_THREAD
 
-    code = run()
+    os.environ.update(ONE_THREAD)
+    try:
+        if takes_interrupts:
+            _signal.signal(_signal.SIGINT, handler)
+        code = run()
+        if takes_interrupts:
+            _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    except KeyboardInterrupt:  # just before the command line heeds it, or just after
+        code = _INTERRUPTED
+    _end_interrupted(code)
     _leave(code)
     return code
+
+
+def _end_interrupted(code: int) -> None:
+    """End as Ctrl-C ends a process, if that is how the command has ended.
+
+    A shell goes on with its loop after a program that only exits with 130.
+    """
+    if code != _INTERRUPTED or os.name == "nt":
+        return
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (AttributeError, OSError, ValueError):
+        pass
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    os.kill(os.getpid(), _signal.SIGINT)
 
 
 def _open_missing_streams() -> None:
@@ -39,6 +72,9 @@ def _open_missing_streams() -> None:
 
 def ask_warm() -> int | None:
     """The exit code of a command that the warm process has carried out; `None` when this process has to do it."""
+    from findling.faces.cli.request.command_table import COMMANDS, WARM
+    from findling.service.client.warm_shell import ALWAYS, SOCKET, ask, is_script, warm_folder
+
     args, environ = sys.argv[1:], os.environ
     if not args or "--no-daemon" in args or "_FINDLING_COMPLETE" in environ:
         return None

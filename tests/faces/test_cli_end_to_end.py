@@ -435,12 +435,36 @@ class TestOnATerminal:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
-def test_an_interrupt_is_130(project: Path) -> None:
-    """Interrupted while it reads queries that do not end."""
+def test_an_interrupt_ends_the_process_as_a_shell_expects(project: Path) -> None:
+    """Interrupted while it reads queries that do not end. After a mere exit code, a loop of the shell would go on."""
     os.mkfifo("queries")
-    command = [sys.executable, "-c", MAIN, "-Q", "queries"]
+    command = [sys.executable, "-m", "findling", "--no-daemon", "-Q", "queries"]
     process = BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process, Path("queries").open("w"):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, "", "findling: interrupted\n")
+    assert (process.returncode, out, err) == (-signal.SIGINT, "", "findling: interrupted\n")
+
+
+EARLY = """
+import os, signal, sys
+
+module, sys.argv[1:] = sys.argv[1], ["login", "--no-daemon"]
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from findling.__main__ import main
+main()
+"""
+"""A search that is interrupted while it loads the module of this name."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("module", ["findling.faces.cli.request.command_table", "click", "findling.faces.cli.main"])
+def test_an_early_interrupt_shows_no_traceback(project: Path, module: str) -> None:
+    done = run_process([sys.executable, "-c", EARLY, module])
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

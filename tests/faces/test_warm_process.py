@@ -247,7 +247,7 @@ def test_ctrl_c_ends_the_question_and_not_the_process(warm: Warm, root: Path, wa
     waiting.send_signal(signal.SIGINT)
     waiting.wait()
     out, err = waiting.communicate()
-    assert (waiting.returncode, out, err) == (130, "", "findling: interrupted\n")
+    assert (waiting.returncode, out, err) == (-signal.SIGINT, "", "findling: interrupted\n")
     assert warm.asked("session", cwd=root)[0] == 0
 
 

@@ -136,11 +136,14 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
     stand_in = StandIn(fork, line)
     freshness.looker = fork.looks.look
     _take_place(asked, files, stand_in)
-    threading.Thread(target=_attend, args=(line, stand_in), daemon=True).start()
     try:
+        threading.Thread(target=_attend, args=(line, stand_in), daemon=True).start()
         code = fork.run(asked.argv[1:])
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1 if end.code else 0
+    except KeyboardInterrupt:  # just before the command line heeds it, or just after
+        code = 130
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.main_thread():
             thread.join()

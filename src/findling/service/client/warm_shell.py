@@ -181,6 +181,11 @@ def _begin(line: socket, argv: list[str]) -> int:
 
 
 def _outcome(line: socket, fork: int) -> int | None:
+    """Wait for the exit code, and pass Ctrl-C on: the fork ends in good order and says so."""
+    import _signal  # type: ignore[import-not-found]
+
+    if _signal.getsignal(_SIGINT) == _signal.SIG_DFL:
+        _signal.signal(_SIGINT, _signal.default_int_handler)
     line.settimeout(_SILENCE_S / _WAITS)
     heard, silent = b"", 0
     while True:

@@ -132,3 +132,46 @@ def test_what_is_excluded_is_not_what_a_model_reads() -> None:
     question = understand(SearchRequest(query=query), Plan(), MemoryStore())
     assert question.text == "how do I rate limit the logger"
     assert question.reading == "ranked"
+
+
+@pytest.mark.parametrize("is_folder_indexed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "content", "reason", "fix"),
+    [
+        ("huge.log", b"okapi\n" * 800_000, "larger than the limit", "findling config set index.max_file_size 5MB"),
+        ("blob.md", bytes(range(256)) * 20, "not text", "findling status --skipped"),
+    ],
+)
+def test_a_file_that_was_named_and_is_left_out_says_why(
+    tmp_path: Path, name: str, content: bytes, reason: str, fix: str, is_folder_indexed: bool
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "cat.md").write_text(TEXTS["cat.md"])
+    (root / name).write_bytes(content)
+    settings = Settings().override({"store.home": str(tmp_path / "home"), "semantic.refine": "never"}, "test")
+    if is_folder_indexed:
+        with open_engine(root, settings=settings) as whole:
+            assert whole.search("feline").degraded == ()
+    with open_engine(root / name, settings=settings) as opened:
+        (note,) = opened.search("okapi").degraded
+        assert f"{root / name} is not indexed: {reason}" in note.what
+        assert note.fix == fix
+        assert opened.search("okapi", principals=("user:ada",)).degraded == ()
+
+
+def test_a_rule_that_leaves_a_named_file_out_can_be_overridden(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "node_modules").mkdir(parents=True)
+    (root / "cat.md").write_text(TEXTS["cat.md"])
+    (root / "node_modules" / "m.js").write_text("okapi()\n")
+    settings = Settings().override({"store.home": str(tmp_path / "home"), "semantic.refine": "never"}, "test")
+    with open_engine(root, settings=settings) as whole:
+        whole.index()
+    with open_engine(root / "node_modules" / "m.js", settings=settings) as opened:
+        (note,) = opened.search("okapi").degraded
+    command, _, value = note.fix.rpartition(" ")
+    assert command == "findling config add index.include"
+    included = settings.override({"index.include": (value,)}, "test")
+    with open_engine(root / "node_modules" / "m.js", settings=included) as opened:
+        assert [hit.path for hit in opened.search("okapi")] == ["node_modules/m.js"]

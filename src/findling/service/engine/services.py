@@ -122,7 +122,20 @@ class WorkspaceServices:
         if principals is not None:
             return []
         notes = [Degradation(what=missing, fix="findling index")] if missing else []
-        return [*self.notices(), *notes, *([behind] if behind is not None else [])]
+        left_out = self._left_out()
+        return [*self.notices(), *notes, *[note for note in (behind, left_out) if note is not None]]
+
+    def _left_out(self) -> Degradation | None:
+        """The reason why the one file that was asked for is not indexed, if it is not."""
+        path = self.workspace.only or self.scope
+        if not path or not (self.root / path).is_file():
+            return None
+        for entry in self.skipped():
+            if entry.path == path or (entry.path.endswith("/") and path.startswith(entry.path)):
+                from findling.service.upkeep.checks import why_left_out
+
+                return why_left_out(self.root, path, entry)
+        return None
 
     def notices(self) -> list[Degradation]:
         """Notes about a new or rebuilt index, each once; a search gives them by itself."""

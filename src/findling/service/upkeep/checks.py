@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from findling.core import core_problem
@@ -16,6 +17,7 @@ from findling.domain.ports import SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.reports import Check, Status
 from findling.domain.resources import Resource
+from findling.domain.results import Degradation
 from findling.domain.values import counted
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
@@ -29,10 +31,13 @@ from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, exa
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.chunking.syntax import SYNTAXES
 
-__all__ = ["check_workspace", "failures", "visible_counts", "workspace_status"]
+__all__ = ["check_workspace", "failures", "visible_counts", "why_left_out", "workspace_status"]
 
 _LITTLE_SPACE = 200 << 20
 _REPAIR = "findling doctor --repair"
+
+_BY_RULES = frozenset("excluded hidden ignored lock-file machine-made minified secret unknown-type".split())
+"""Reasons that an include rule of the user overrides."""
 
 
 def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Path) -> Status:
@@ -60,6 +65,22 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
 def visible_counts(legs: Retrievers) -> dict[str, Any]:
     """Counts of the resources and chunks that the caller of these legs may see."""
     return {"resources": sum(1 for _ in legs.store.resources()), "chunks": legs.keyword.size()}
+
+
+def why_left_out(root: Path, path: str, entry: SkippedPath) -> Degradation:
+    """The reason why a file is not indexed, and the next step; the entry is that of the file or of a folder above."""
+    from findling.sources.files.discovery import REASONS
+    from findling.sources.files.file_types import file_type
+
+    fix = "findling status --skipped"
+    if entry.reason == "too-large":
+        kind = "document" if file_type(path.rpartition("/")[2]).kind == "document" else "file"
+        fix = f"findling config set index.max_{kind}_size {((root / path).stat().st_size >> 20) + 1}MB"
+    elif entry.reason in _BY_RULES:
+        fix = f"findling config add index.include {quote('/' + path)}"
+    reason = REASONS[entry.reason]
+    told = reason + (f" ({entry.detail})" if entry.detail not in ("", reason) else "")
+    return Degradation(what=f"{root / path} is not indexed: {told}", fix=fix)
 
 
 def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> list[SkippedPath]:

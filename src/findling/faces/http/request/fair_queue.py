@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from findling.domain.errors import OverdueError
+from findling.domain.errors import BusyError, OverdueError
 from findling.domain.permissions import Caller
 from findling.faces.http.base.problems import TooManyError
 from findling.service.engine.executor import WorkLine
@@ -43,22 +43,27 @@ class Shares:
     ) -> _Result:
         """Run work for as long as the client that `receive` hears of, if given, waits for it.
 
-        Raises ClientDisconnect when it has gone, OverdueError after `timeout_s`, TooManyError when the caller waits for
-        too much, and as `WorkLine.run` does. Work that has not begun by then never does; other work runs to its end,
-        and keeps the place of the caller.
+        Raises ClientDisconnect when it has gone, BusyError when the work has not begun after `timeout_s`, OverdueError
+        when it has taken `timeout_s` since, TooManyError when the caller waits for too much, and as `WorkLine.run`
+        does. Work that has not begun by then never does; other work runs to its end, and keeps the place of the caller.
         """
         job = _Job(work)
         answering = asyncio.ensure_future(self._in_turn(caller, job))
         leaving = asyncio.ensure_future(_gone(receive) if receive else asyncio.Event().wait())
+        beginning = asyncio.ensure_future(job.beginning.wait())
         try:
-            await asyncio.wait((answering, leaving), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-            if answering.done():
-                return answering.result()
-            if leaving.done():
-                leaving.result()  # raises what is wrong with a body that nobody has asked for
-                raise ClientDisconnect
+            for awaited in ((answering, leaving, beginning), (answering, leaving)):
+                await asyncio.wait(awaited, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+                if answering.done():
+                    return answering.result()
+                if leaving.done():
+                    leaving.result()  # raises what is wrong with a body that nobody has asked for
+                    raise ClientDisconnect
+                if not job.has_begun:
+                    raise BusyError(f"others were answered for {timeout_s:g} s", hint="try again in a moment")
             raise OverdueError(f"there was no answer within {timeout_s:g} s", hint="ask for less, or allow more time")
         finally:
+            beginning.cancel()
             job.is_given_up = True
             if not job.has_begun:
                 answering.cancel()
@@ -108,6 +113,8 @@ class _Job(Generic[_Result]):
 
     def __init__(self, work: Callable[[], _Result]) -> None:
         self._work = work
+        self._loop = asyncio.get_running_loop()
+        self.beginning = asyncio.Event()
         self.has_begun = False
         self.is_given_up = False
 
@@ -115,6 +122,7 @@ class _Job(Generic[_Result]):
         self.has_begun = True
         if self.is_given_up:
             raise ClientDisconnect
+        self._loop.call_soon_threadsafe(self.beginning.set)
         return self._work()
 
 

@@ -19,6 +19,7 @@ import argparse
 import ast
 import json
 import random
+import re
 import subprocess
 import tempfile
 from collections import Counter
@@ -112,8 +113,11 @@ def _tagged_names(folder: Path) -> Iterator[Place]:
     done = subprocess.run(CTAGS, cwd=folder, capture_output=True, text=True, check=True, timeout=600)
     for line in done.stdout.splitlines():
         tag = json.loads(line)
-        if tag.get("language") in LANGUAGES and tag.get("kind") in KINDS - NO_KINDS and tag["name"].isidentifier():
-            yield Place(tag["name"], tag["path"].removeprefix("./"), tag["line"])
+        name = re.split(r"[.:]", tag["name"])[-1]  # Lua has M.setup
+        # Ctags makes names for functions that have none.
+        is_written = name.isidentifier() and name in tag["pattern"]
+        if is_written and tag.get("language") in LANGUAGES and tag.get("kind") in KINDS - NO_KINDS:
+            yield Place(name, tag["path"].removeprefix("./"), tag["line"])
 
 
 def ask(folder: Path, places: list[Place], mode: str, code: str) -> Iterator[Judged]:

@@ -94,6 +94,9 @@ class ReadStore(Protocol):
     def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
         """The texts of those resources that exist among `numbers`, in the order of these."""
 
+    def chunk_spans(self, number: int) -> Sequence[tuple[int, int, int]]:
+        """The id, the start and the end of each chunk of a resource, in the order of their starts."""
+
     def matching(self, filters: Filters) -> Iterable[int]:
         """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""
 

@@ -150,6 +150,15 @@ class RecordSuite(StoreSuite):
         assert [one.text for one in texts] == [document.text for document in kept if document is not None]
         assert list(store.texts([])) == []
 
+    def test_the_spans_of_chunks_come_in_the_order_of_the_text(self, store: TruthStore) -> None:
+        store.write([line_document("a", ["first", "ü second", "third"]), line_document("b", ["other"])])
+        for right in store.rights():
+            document = store.document(right.rid)
+            assert document is not None
+            expected = [(chunk.cid, chunk.start, chunk.end) for chunk in document.chunks]
+            assert list(store.chunk_spans(right.number)) == expected
+        assert list(store.chunk_spans(987_654)) == []
+
     def test_rights_tell_of_every_resource_in_order_of_numbers(self, store: TruthStore) -> None:
         store.write([line_document("b", ["x"], visibility=("user:ann", "!user:bob"), path="docs/b.md")])
         store.write([line_document("a", ["x"], visibility=()), line_document("c", ["x"], visibility=None)])

@@ -14,12 +14,11 @@ from findling.domain.queries import GROUPS, Any, Field, Node, Not, Pattern
 from findling.domain.results import Evidence
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
-from findling.text.query.patterns import compile_pattern, required_trigrams
+from findling.text.query.patterns import compile_pattern, fold, required_trigrams
 from findling.text.query.tree import canonical, patterns_of
 
 if TYPE_CHECKING:
     from findling.domain.queries import Filters, LegQuery, Required
-    from findling.domain.resources import Document
     from findling.pipelines.retrieve.legs import Retrievers
     from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 
@@ -27,6 +26,9 @@ __all__ = ["PatternMatches", "find_matches", "match_spans", "narrowed", "resolve
 
 _MOST_CHARACTERS = 128 << 20
 """Characters of texts that are looked at for one pattern: 0.1 s for a literal, 2 s for one that ignores case."""
+
+_LOOK = 1 << 20
+"""Characters between two looks at the clock: 1 ms for a literal, 20 ms for one that ignores case."""
 
 _MOST_CHUNKS = 20_000
 """Chunks that match one pattern: so many take a keyword leg 40 ms to pass on."""
@@ -92,20 +94,22 @@ def resolved(legs: Retrievers, question: AnalyzedQuery) -> tuple[Retrievers, Ana
 def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[dict[int, int], str]:
     """The chunks that match a pattern, each with the number of its matches, and the strategy that found them."""
     numbers, strategy = narrowed(legs, required_trigrams(pattern), list(legs.store.matching(filters)))
-    budget, left = current_budget(), _MOST_CHARACTERS
+    budget, left, looked = current_budget(), _MOST_CHARACTERS, _MOST_CHARACTERS
     is_page = legs.keyword.unit == "page"
     found: dict[int, int] = {}
     for searched, stored in enumerate(legs.store.texts(numbers)):
-        cut = f"{canonical(pattern)} was looked for in {searched:,} of {counted(len(numbers), 'text')}"
-        if budget.is_over(cut):
-            break
         left -= len(stored.text)
-        if left < 0 or len(found) >= _MOST_CHUNKS:
-            budget.refuse(cut)
-            break
+        if looked - left >= _LOOK or left < 0 or len(found) >= _MOST_CHUNKS:
+            looked = left
+            cut = f"{canonical(pattern)} was looked for in {searched:,} of {counted(len(numbers), 'text')}"
+            if budget.is_over(cut):
+                break
+            if left < 0 or len(found) >= _MOST_CHUNKS:
+                budget.refuse(cut)
+                break
         spans = list(islice(_spans(pattern, stored.text), _MOST_IN_TEXT))
-        if spans and (document := legs.store.document(stored.rid)) is not None and document.text == stored.text:
-            for cid in _chunks_at(document, spans, is_page=is_page):
+        if spans:
+            for cid in _chunks_at(legs.store.chunk_spans(stored.number), spans, is_page=is_page):
                 found[cid] = found.get(cid, 0) + 1
     return found, strategy
 
@@ -133,12 +137,14 @@ def match_spans(patterns: Iterable[Pattern], text: str) -> list[tuple[int, int, 
 
 def _spans(pattern: Pattern, text: str) -> Iterator[tuple[int, int]]:
     """The matches in a text; one without a letter is none."""
-    if pattern.is_regex or not (pattern.is_case_sensitive or (text.isascii() and pattern.text.isascii())):
-        found = compile_pattern(pattern).finditer(text)
-        return (match.span() for match in found if match.end() > match.start())
-    # Ten times as fast as an expression that ignores case.
-    wanted, text = (pattern.text, text) if pattern.is_case_sensitive else (pattern.text.lower(), text.lower())
-    return _occurrences(wanted, text)
+    expression = compile_pattern(pattern)
+    if pattern.is_regex or pattern.whole_words:
+        return (match.span() for match in expression.finditer(text) if match.end() > match.start())
+    if pattern.is_case_sensitive:
+        return _occurrences(pattern.text, text)
+    # Ten times as fast as an expression that ignores case, which has the last word where letters are not ASCII.
+    found = _occurrences(fold(pattern.text), fold(text))
+    return found if text.isascii() else (span for span in found if expression.fullmatch(text, *span))
 
 
 def _occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
@@ -148,17 +154,16 @@ def _occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
         start = text.find(wanted, start + len(wanted))
 
 
-def _chunks_at(document: Document, spans: Iterable[tuple[int, int]], *, is_page: bool) -> Iterator[int]:
-    """The chunks in which matches begin, or into which they reach from between two chunks."""
-    chunks = sorted(document.chunks, key=lambda chunk: chunk.start)
-    starts = [chunk.start for chunk in chunks]
+def _chunks_at(
+    chunks: Sequence[tuple[int, int, int]], spans: Iterable[tuple[int, int]], *, is_page: bool
+) -> Iterator[int]:
+    """The chunks in which matches begin, or into which they reach from between two chunks; of a page its first."""
+    starts = [start for _, start, _ in chunks]
     for start, end in spans:
-        if is_page:
-            yield from [document.chunks[0].cid] if document.chunks else []
-            continue
         at = bisect_right(starts, start)
-        held = [chunk.cid for chunk in chunks[max(at - 2, 0) : at] if chunk.end > start]
-        yield from held or [chunk.cid for chunk in chunks[at : at + 1] if chunk.start < end]
+        held = [cid for cid, _, last in chunks[max(at - 2, 0) : at] if last > start]
+        held = held or [cid for cid, first, _ in chunks[at : at + 1] if first < end]
+        yield from [chunks[0][0]] if is_page and held else held
 
 
 def _with(node: Node, places: Mapping[Node, Node]) -> Node:

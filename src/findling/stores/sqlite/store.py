@@ -166,6 +166,13 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
                 found = load_texts(connection, batch)
             yield from (found[number] for number in batch if number in found)
 
+    def chunk_spans(self, number: int) -> list[tuple[int, int, int]]:
+        with self._connections.reading() as connection:
+            rows = connection.execute(
+                'SELECT cid, start, "end" FROM chunks WHERE resource = ? ORDER BY start, cid', (number,)
+            )
+            return rows.fetchall()
+
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         if among is not None:
             found = [row for part in batched(sorted(among), 500) for row in self._rights(_listed(part))]

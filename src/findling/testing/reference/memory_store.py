@@ -99,17 +99,13 @@ class MemoryStore:
         return self._changes(since, self._state)
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
-        found = {}
-        for cid in cids:
-            if cid in self._state.rid_of:
-                document = self._state.documents[self._state.rid_of[cid]]
-                (chunk,) = (chunk for chunk in document.chunks if chunk.cid == cid)
-                found[cid] = StoredChunk(chunk, document.resource, document.text[chunk.start : chunk.end])
-        return found
+        state = self._state
+        documents = {cid: state.documents[state.rid_of[cid]] for cid in cids if cid in state.rid_of}
+        held = [(one, next(chunk for chunk in one.chunks if chunk.cid == cid)) for cid, one in documents.items()]
+        return {chunk.cid: StoredChunk(chunk, one.resource, one.text[chunk.start : chunk.end]) for one, chunk in held}
 
     def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
-        state = self._state
-        return {cid: state.documents[state.rid_of[cid]].resource for cid in cids if cid in state.rid_of}
+        return {cid: found.resource for cid, found in self.chunks(cids).items()}
 
     def document(self, rid: str) -> Document | None:
         return self._state.documents.get(rid)
@@ -128,8 +124,12 @@ class MemoryStore:
     def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
         for number in numbers:
             for _, (resource, text, _chunks, mark, *_) in self.documents([number]):
-                digest = b"" if mark is None else mark.digest
-                yield StoredText(number, resource.rid, resource.path, resource.visibility, digest, text)
+                known = resource.rid, resource.path, resource.visibility, b"" if mark is None else mark.digest
+                yield StoredText(number, *known, text)
+
+    def chunk_spans(self, number: int) -> list[tuple[int, int, int]]:
+        held = [chunk for _, document in self.documents([number]) for chunk in document.chunks]
+        return sorted(((chunk.cid, chunk.start, chunk.end) for chunk in held), key=lambda span: span[1])
 
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         state = self._state

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import findling
-from findling.domain.errors import DiskFullError, NotIndexedError
+from findling.domain.errors import DiskFullError, LockedError, NotIndexedError
 from findling.domain.records import Access
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.upkeep.compaction import CompactReport, compact, compact_if_worthwhile, is_worthwhile
@@ -21,7 +24,7 @@ from findling.stores.local.maintenance import absorbed_by_all, matrices
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import count_pages, rewrite_store
 from findling.stores.vectors.vector_files import write_header
-from tests.processes import small_disk
+from tests.processes import BoundedProcess, small_disk
 
 WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
 QUERIES = ("harbour lantern", "meadow", "granite -velvet", "orchard compass saddle")
@@ -306,3 +309,57 @@ def test_an_engine_that_stays_open_answers_as_a_new_one_after_a_compaction(
         for query in QUERIES:
             found = [(hit.path, hit.score, hit.receipt.keyword_score) for hit in fresh.search(query)]
             assert [(hit.path, hit.score, hit.receipt.keyword_score) for hit in engine.search(query)] == found
+
+
+HOUSEKEEPING = """
+import sys, time
+import findling
+from findling.service.upkeep.compaction import end_when_wanted
+
+root, home, manner = sys.argv[1:]
+settings = findling.Settings().override({"store.home": home, "semantic.refine": "never"}, "test")
+with findling.open(root, settings=settings) as engine:
+    files = engine.writer.files
+    if manner == "yields":
+        end_when_wanted(files.queue)
+    with files.queue.upkeep(0.0), files.writing():
+        print("holds", flush=True)
+        time.sleep(600)
+"""
+"""A compaction that takes ten minutes, unless somebody ends it."""
+
+
+@contextmanager
+def housekeeping(engine: findling.Engine, settings: findling.Settings, manner: str) -> Iterator[BoundedProcess]:
+    command = [sys.executable, "-c", HOUSEKEEPING, str(engine.root), settings["store.home"], manner]
+    with BoundedProcess(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "holds\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_housekeeping_ends_when_a_search_wants_to_index(engine: findling.Engine, settings: findling.Settings) -> None:
+    with housekeeping(engine, settings, "yields") as process:
+        (engine.root / "new.md").write_text("A zeppelin.")
+        answer = engine.search("zeppelin", mode="keyword")
+        assert ([hit.path for hit in answer], answer.degraded) == (["new.md"], ())
+        assert process.wait() == 1
+    assert answers(engine)
+
+
+def test_a_search_names_the_housekeeping_that_stays(engine: findling.Engine, settings: findling.Settings) -> None:
+    with housekeeping(engine, settings, "stays"):
+        (engine.root / "new.md").write_text("A zeppelin.")
+        (degradation,) = engine.search("zeppelin", mode="keyword").degraded
+        assert degradation.what.startswith("another process is compacting; 1 changed file")
+
+
+def test_there_is_one_housekeeping_at_a_time(engine: findling.Engine, settings: findling.Settings) -> None:
+    with housekeeping(engine, settings, "yields") as process:
+        files = engine.writer.files
+        with pytest.raises(LockedError, match="another process is compacting"):
+            compact(files, WorkspaceVectors(files, settings), settings, patience_s=0.0)
+        assert process.poll() is None

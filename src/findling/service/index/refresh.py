@@ -241,7 +241,7 @@ class DiskIndex:
                 return ""
             except LockedError:
                 if writer := self._files.queue.writer():
-                    return f"{writer} is indexing"
+                    return f"{writer} is {self._files.queue.task()}"
 
     def is_still(self) -> bool:
         """Whether the files are watched, and certainly as they were when a search of this process last looked."""

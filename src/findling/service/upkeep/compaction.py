@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import require
 from findling.service.workspace.workspace import backend_at
-from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 from findling.stores.local import maintenance
 from findling.stores.local.maintenance import measure_parts
 from findling.stores.local.snapshot_files import sweep_if_idle
@@ -26,7 +28,10 @@ from findling.stores.local.snapshot_files import sweep_if_idle
 if TYPE_CHECKING:
     from findling.pipelines.retrieve.vector_retrieval import Space
 
-__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "is_worthwhile"]
+__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "end_when_wanted", "is_worthwhile"]
+
+_ATTENTION_S = 0.02
+"""Pause between two looks whether somebody waits for the write lock."""
 
 
 def is_worthwhile(folder: Path, settings: Settings) -> bool:
@@ -79,7 +84,7 @@ def compact(
     sweep_if_idle(folder)
     # Outside the lock, which it takes for each leg that has to catch up.
     spaces = vectors.level_all().spaces
-    with files.writing(patience_s):
+    with files.queue.upkeep(patience_s), files.writing(patience_s):
         files.sound_leg()
         vectors.writable()
         if files.backend.capabilities.regex and files.backend.has_exact_leg():
@@ -116,6 +121,20 @@ def compact(
         rewritten=rewritten,
         seconds=time.monotonic() - started,
     )
+
+
+def end_when_wanted(queue: WriterQueue) -> None:
+    """Have this process end once another one waits for the write lock: a search must not wait for housekeeping.
+
+    What it was about to replace stays as it is, as after a kill; a later search starts it again.
+    """
+
+    def attend() -> None:
+        while not queue.is_wanted():
+            time.sleep(_ATTENTION_S)
+        os._exit(1)
+
+    threading.Thread(target=attend, daemon=True).start()
 
 
 def _whole_model(vectors: WorkspaceVectors, spaces: Iterable[Space]) -> str:

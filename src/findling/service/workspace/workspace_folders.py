@@ -41,7 +41,7 @@ __all__ = [
     "synced_by",
 ]
 
-_REMAINS = frozenset({".gitignore", "write.lock", "refine.lock", "snapshot.lock"})
+_REMAINS = frozenset({".gitignore", "write.lock", "refine.lock", "snapshot.lock", "upkeep.lock", "waiting.lock"})
 """Files of a workspace that are worth nothing without its store."""
 
 _PATIENCE_S = 30.0

@@ -32,6 +32,12 @@ REFRESH_PATIENCE_S = 10.0
 _SHORT_S = 0.5
 """Seconds after which a turn counts as an index run: a change of items, or a search that levels a leg, takes 0.05."""
 
+_YIELD_S = 2.0
+"""Longest wait of a search for housekeeping, which ends within 0.05 s of hearing that somebody waits."""
+
+_TASKS = {"upkeep": "compacting", "refine": "reading passages for meaning"}
+"""Locks that a process holds beside the write lock, and its task then."""
+
 _Result = TypeVar("_Result")
 
 
@@ -87,6 +93,25 @@ class WriterQueue:
             lock.release()
             return ""
         return "another thread" if self.was_last() else "another process"
+
+    def task(self) -> str:
+        """Name the task of the present writer, for messages."""
+        return next((task for name, task in _TASKS.items() if self._writer_holds(name)), "indexing")
+
+    def is_wanted(self) -> bool:
+        """Whether another process waits for the write lock, and housekeeping should end."""
+        return _is_held(backend_at(self.folder).lock("waiting"))
+
+    @contextmanager
+    def upkeep(self, patience_s: float) -> Iterator[None]:
+        """Be the one process that does housekeeping. Raises LockedError when another one does."""
+        lock = backend_at(self.folder).lock("upkeep")
+        if not lock.acquire(patience_s):
+            raise LockedError(f"another process is compacting {self.folder}", hint="try again when it has finished")
+        try:
+            yield
+        finally:
+            lock.release()
 
     def take_written(self) -> bool:
         """Whether this process has held the lock since the last call."""
@@ -185,7 +210,7 @@ class WriterQueue:
                 raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
             try:
                 make_private(self.folder, create=not must_exist)
-                return lock.acquire(patience_s)
+                return self._wait(lock, patience_s)
             except PathNotFoundError:
                 continue  # another process has just deleted the folder
             except PermissionError as error:
@@ -193,6 +218,24 @@ class WriterQueue:
                     f"{self.folder} cannot be written: {error.strerror}",
                     hint="check its permissions, or choose another place with FINDLING_HOME",
                 ) from error
+
+    def _wait(self, lock: BackendLock, patience_s: float) -> bool:
+        """Take the write lock in time; housekeeping hears that somebody waits for it."""
+        if lock.acquire(0.0):
+            return True
+        if not self._writer_holds("upkeep"):
+            return lock.acquire(patience_s)
+        waiting = backend_at(self.folder).lock("waiting")
+        waiting.acquire(_SHORT_S)  # another one that waits is heard as well
+        try:
+            return lock.acquire(max(patience_s, _YIELD_S))
+        finally:
+            waiting.release()
+
+    def _writer_holds(self, name: str) -> bool:
+        """Whether the process that took the write lock last holds another lock, too."""
+        lock, writer = backend_at(self.folder).lock(name), self._file_lock().holder()
+        return writer is not None and lock.holder() == writer and _is_held(lock)
 
     def _file_lock(self) -> BackendLock:
         return backend_at(self.folder).lock()
@@ -214,6 +257,15 @@ class WriterQueue:
                 if had_turn and self._line:
                     self._line[0].since = time.monotonic()
                     self._line[0].wake()
+
+
+def _is_held(lock: BackendLock) -> bool:
+    try:
+        is_free = lock.acquire(0.0)
+    except (PathNotFoundError, ReadOnlyError):
+        return False
+    lock.release()
+    return not is_free
 
 
 _opening = threading.Lock()

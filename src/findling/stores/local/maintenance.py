@@ -52,7 +52,18 @@ _SKEWING_SHARE = 0.1
 Until then tantivy counts them among all entries, in the frequencies of words and in the usual length: a tenth shifts
 the weight of a word by 0.1 at most, of 5 that a telling word has."""
 
-_OTHER_FILES = frozenset({"write.lock", "refine.lock", "snapshot.lock", "snapshots", "manifest.json", IDENTITY_FILE})
+_OTHER_FILES = frozenset(
+    {
+        "write.lock",
+        "refine.lock",
+        "snapshot.lock",
+        "upkeep.lock",
+        "waiting.lock",
+        "snapshots",
+        "manifest.json",
+        IDENTITY_FILE,
+    }
+)
 
 _UNUSED_S = 30 * 86_400.0
 """The age from which on a part without writes counts as unused."""
@@ -252,7 +263,15 @@ def _part(top: str) -> str:
     return next((part for start, part in starts if top.startswith(start)), "other")
 
 
-_NOT_COPIED = ("write.lock", "refine.lock", STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")
+_NOT_COPIED = (
+    "write.lock",
+    "refine.lock",
+    "upkeep.lock",
+    "waiting.lock",
+    STORE_FILE,
+    f"{STORE_FILE}-wal",
+    f"{STORE_FILE}-shm",
+)
 
 
 def copy_folder(source: Path, target: Path) -> None:

@@ -468,3 +468,15 @@ main()
 def test_an_early_interrupt_shows_no_traceback(project: Path, module: str) -> None:
     done = run_process([sys.executable, "-c", EARLY, module])
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
+@pytest.mark.parametrize("megabytes", [130, 160, 200, 240])
+def test_too_little_memory_is_an_error_that_says_so(project: Path, findling: Findling, megabytes: int) -> None:
+    """The outcome is an answer or an error of ours: neither a library's nor "nothing found"."""
+    findling("index")
+    search = f"ulimit -v {megabytes * 1000}; exec {sys.executable} -m findling --no-daemon --mode hybrid login"
+    done = run_process(["sh", "-c", search])
+    assert done.returncode in (0, 2), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "ulimit -v" in done.stderr

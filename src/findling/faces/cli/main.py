@@ -59,7 +59,7 @@ def run(args: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except FindlingError as error:
-        note(error.message, error.hint)
+        note(error.message, _MORE_MEMORY if _is_short_of_memory(error) else error.hint)
     except click.ClickException as error:
         note(error.format_message(), _usage_hint(error))
     except (click.Abort, KeyboardInterrupt, EOFError):
@@ -71,13 +71,32 @@ def run(args: Sequence[str] | None = None) -> int:
         hush(sys.stdout)
         return 0
     except OSError as error:
-        note(f"{error.filename}: {error.strerror}" if error.filename else str(error), "findling doctor")
-    except Exception:
+        hint = _MORE_MEMORY if _is_short_of_memory(error) else "findling doctor"
+        note(f"{error.filename}: {error.strerror}" if error.filename else str(error), hint)
+    except Exception as error:
+        if _is_short_of_memory(error):
+            note("there is too little memory for this command", _MORE_MEMORY)
+            return 2
         import traceback
 
         traceback.print_exc()
         note("this is a fault in findling", "report it together with the lines above")
     return 2
+
+
+_MORE_MEMORY = "allow more of it (ulimit -v); a search with --mode keyword needs the least"
+
+_NO_MEMORY = ("failed to map segment", "Cannot allocate memory", "Failed to spawn")
+"""Parts of messages by which loaders and libraries report that memory was refused."""
+
+
+def _is_short_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, says that the system has refused memory."""
+    while error is not None:
+        if isinstance(error, MemoryError) or any(part in str(error) for part in _NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def route(args: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,18 @@ def test_no_command_passes_controls_on(evil: Path, tmp_path: Path) -> None:
         assert told, args
         for control in "\x1b\x07\x08\x9b\u202e":
             assert control not in told, (args, told)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder that root cannot write either")
+def test_the_doctor_examines_the_machine_without_an_index(
+    project: Path, findling: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = findling("doctor")
+    assert code == 1
+    assert out.startswith("BAD  index: ")
+    for name in ("home", "model", "sqlite", "grammars", "compiled core", "vector kernel"):
+        assert f"ok   {name}: " in out
+    monkeypatch.setenv("FINDLING_HOME", "/proc/1/home")  # nobody can write there, root neither
+    code, out, _ = findling("doctor")
+    assert code == 1
+    assert "BAD  home: /proc/1/home cannot be written" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections import Counter
@@ -12,7 +13,15 @@ from shlex import quote
 from typing import Any
 
 from findling.core import core_problem
-from findling.domain.errors import CorruptError, FormatError, ManifestError, StoreDamagedError
+from findling.domain.errors import (
+    CorruptError,
+    FormatError,
+    InvalidValueError,
+    ManifestError,
+    ModelNotFoundError,
+    NotIndexedError,
+    StoreDamagedError,
+)
 from findling.domain.ports import SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.reports import Check, Status
@@ -23,7 +32,9 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.exact_index import ExactIndex
 from findling.service.index.index_files import OpenedWorkspace
+from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import read_manifest
+from findling.service.workspace.workspace import home_folder
 from findling.stores.filesystem import file_size
 from findling.stores.local.identity import identity_problem
 from findling.stores.local.maintenance import scan_kernel
@@ -31,7 +42,7 @@ from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, exa
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.chunking.syntax import SYNTAXES
 
-__all__ = ["check_workspace", "failures", "visible_counts", "why_left_out", "workspace_status"]
+__all__ = ["check_machine", "check_workspace", "failures", "visible_counts", "why_left_out", "workspace_status"]
 
 _LITTLE_SPACE = 200 << 20
 _REPAIR = "findling doctor --repair"
@@ -122,6 +133,27 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
     free = shutil.disk_usage(home).free
     problem = f"only {free >> 20} MB free at {home}" if free < _LITTLE_SPACE else ""
     yield _check("disk space", f"{free >> 30} GB free", problem, "free some space")
+    yield from _check_program()
+
+
+def check_machine(settings: Settings, error: NotIndexedError) -> Iterator[Check]:
+    """Examine all that a first index needs; `error` says that there is none yet."""
+    from findling.service.index.model_choice import find_model
+
+    yield _check("index", "", error.message, error.hint)
+    home = home_folder(settings["store.home"])
+    there = next(folder for folder in (home, *home.parents) if folder.exists())
+    problem = "" if os.access(there, os.W_OK | os.X_OK) else f"{home} cannot be written: check who owns {there}"
+    yield _check("home", f"{home} can be written", problem, "choose another place with FINDLING_HOME")
+    try:
+        model = find_model(settings, "semantic.model")
+        yield _check("model", model.card.name if model else "none; words and instant vectors find without one")
+    except (InvalidValueError, ModelNotFoundError) as wrong:
+        yield _check("model", "", wrong.message, wrong.hint)
+    yield from _check_program()
+
+
+def _check_program() -> Iterator[Check]:
     yield _check("sqlite", sqlite3.sqlite_version)
     modules = {syntax.module for syntax in SYNTAXES.values()}
     found = sum(find_spec(module) is not None for module in modules)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import NotFoundError, UsageError
+from findling.domain.errors import NotFoundError, NotIndexedError, UsageError
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import agrees, note, write
@@ -66,15 +66,21 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
 def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int:
     """Examine the index of PATH, or repair it.
 
-    Exit code: 0 all is well, 1 something is not.
+    Without an index it examines all that a first one needs. Exit code: 0 all is well, 1 something is not.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
         if repair:
             report = engine.repair()
             told = f"{counted(report.unchanged, 'resource')}, {counted(report.chunks, 'chunk')}"
             write(f"rebuilt from {told}, in {report.seconds:.1f} s\n")
             return 0
-        checks = engine.check()
+        try:
+            checks = engine.check()
+        except NotIndexedError as error:
+            from findling.service.upkeep.checks import check_machine
+
+            checks = list(check_machine(settings, error))
     if as_json:
         write_json(checks=checks)
     else:

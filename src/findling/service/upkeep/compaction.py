@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from findling.stores.local.snapshot_files import sweep_if_idle
 if TYPE_CHECKING:
     from findling.pipelines.retrieve.vector_retrieval import Space
 
-__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "end_when_wanted", "is_worthwhile"]
+__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "ending_when_wanted", "is_worthwhile"]
 
 _ATTENTION_S = 0.02
 """Pause between two looks whether somebody waits for the write lock."""
@@ -123,18 +124,26 @@ def compact(
     )
 
 
-def end_when_wanted(queue: WriterQueue) -> None:
-    """Have this process end once another one waits for the write lock: a search must not wait for housekeeping.
+@contextmanager
+def ending_when_wanted(queue: WriterQueue) -> Iterator[None]:
+    """Have this process end in the block once another one waits for the write lock, as a search does.
 
     What it was about to replace stays as it is, as after a kill; a later search starts it again.
     """
+    done = threading.Event()
 
     def attend() -> None:
-        while not queue.is_wanted():
-            time.sleep(_ATTENTION_S)
-        os._exit(1)
+        while not done.wait(_ATTENTION_S):
+            if queue.is_wanted():
+                os._exit(1)
 
-    threading.Thread(target=attend, daemon=True).start()
+    attention = threading.Thread(target=attend, daemon=True)
+    attention.start()
+    try:
+        yield
+    finally:
+        done.set()
+        attention.join()
 
 
 def _whole_model(vectors: WorkspaceVectors, spaces: Iterable[Space]) -> str:

@@ -48,14 +48,14 @@ def compact(path: str, full: bool | None, as_json: bool, workspace: str | None) 
     """
     from findling.service.index.embeddings import WorkspaceVectors
     from findling.service.upkeep.compaction import compact as run
-    from findling.service.upkeep.compaction import compact_if_worthwhile, end_when_wanted
+    from findling.service.upkeep.compaction import compact_if_worthwhile, ending_when_wanted
 
     settings = resolve(path, workspace=workspace)
     with opened(path, settings) as engine:
         files = engine.writer.files
         if full is False:
-            end_when_wanted(files.queue)
-            return 0 if compact_if_worthwhile(files, settings) else 1
+            with ending_when_wanted(files.queue):
+                return 0 if compact_if_worthwhile(files, settings) else 1
         report = run(files, WorkspaceVectors(files, settings), settings, full=bool(full))
     write_report(as_json, {**vars(report), "freed_bytes": report.freed_bytes}, _describe(report))
     return 0

@@ -57,7 +57,7 @@ ALWAYS = "always"
 """A link to the socket, there while `serve.auto` is `always`: scripts ask by this name, without reading settings."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-"""The variable by which numpy, once it is loaded, starts no threads: each needs 30 MB of address space."""
+"""The variable by which numpy, once it is loaded, starts no threads: each needs address space of its own."""
 
 _CONNECT_S = 1.0
 _LONGEST_ADDRESS = 100

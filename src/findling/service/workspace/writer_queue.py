@@ -33,7 +33,7 @@ _SHORT_S = 0.5
 """Seconds after which a turn counts as an index run: a change of items, or a search that levels a leg, takes 0.05."""
 
 _YIELD_S = 2.0
-"""Longest wait of a search for housekeeping, which ends within 0.05 s of hearing that somebody waits."""
+"""Longest wait of a search for housekeeping, which looks for those that wait every 0.02 s."""
 
 _TASKS = {"upkeep": "compacting", "refine": "reading passages for meaning"}
 """Locks that a process holds beside the write lock, and its task then."""

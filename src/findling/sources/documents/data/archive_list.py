@@ -53,7 +53,7 @@ def extract(source: Source) -> Extracted:
 
 
 def _is_packed_tar(name: str) -> bool:
-    """Whether a name says that a packed file is a tar; those before 1988 have no mark inside."""
+    """Whether a name says that a packed file is a tar: old ones have no mark inside."""
     name = name.lower()
     return name.endswith((".tgz", ".tbz2", ".txz")) or ".tar." in name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +23,16 @@ _MAIN = (
     "import sys; from findling.pipelines.indexing import first_run; first_run.FIRST_S = 100.0;"
     "from findling.faces.cli.main import run; sys.exit(run())"
 )
+
+_HOLD = """
+import sys, time
+from pathlib import Path
+from findling.stores.lock import WriteLock
+lock = WriteLock(Path(sys.argv[1], "write.lock"))
+lock.acquire(60)
+print("held", flush=True)
+time.sleep(100)
+"""
 
 
 @pytest.fixture
@@ -139,3 +150,21 @@ def test_an_agent_that_waits_for_a_first_answer_waits_for_no_model(forest: Path)
         assert call(there.server, "search", query="okapi")["search_type"] == "keyword"
         there.engine.index()
         assert call(there.server, "search", query="okapi")["search_type"] == "hybrid"
+
+
+def test_a_search_during_the_first_run_of_another_process_answers_from_what_is_there(
+    forest: Path, findling: Findling
+) -> None:
+    assert findling("search", "--quick", "okapi", str(forest))[0] == 0
+    (store,) = Path(os.environ["FINDLING_HOME"]).glob("*/index.sqlite")
+    with BoundedProcess([sys.executable, "-c", _HOLD, str(store.parent)], stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "held\n"
+            code, out, err = findling("search", "okapi", str(forest))
+        finally:
+            other.kill()
+    assert (code, "okapi" in out) == (0, True)
+    assert "another process is indexing for the first time; " in err
+    assert f" of {_FILES + 1} files are indexed so far" in err
+    assert "was not completed" not in err

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import UsageError
 from findling.domain.reports import IndexProgress
+from findling.faces.cli.output import progress
 from findling.faces.cli.output.progress import format_progress, format_size, progress_bar
 from findling.faces.cli.output.terminal import ask_before_indexing, display_width, fit, show_controls, use_color
 
@@ -47,6 +48,30 @@ def test_progress_in_words() -> None:
     assert format_progress(later) == bar
     assert "2:00:00 left" in format_progress(later._replace(bytes_read=1 << 20, bytes_total=241 << 20))
     assert "left" not in format_progress(later._replace(seconds=0.5)), "too early to tell"
+
+
+def test_progress_names_what_takes_long_behind_the_last_file() -> None:
+    event = IndexProgress("commit", 10, 10, 900, 0, 1 << 20, 1 << 20, 20.0)
+    told = format_progress(event)
+    assert told.endswith("finishing the index")
+    assert (" 99%" in told, "left" in told) == (True, False)
+    assert "50%" in format_progress(event._replace(stage="write", bytes_read=1 << 19))
+
+
+def test_without_a_terminal_a_line_comes_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted: list[str] = []
+    monkeypatch.setattr(progress, "note", noted.append)
+    monkeypatch.setattr(progress, "_LINE_S", 0.0)
+    with progress_bar(stream=io.StringIO()) as tell:
+        tell(IndexProgress("index", 5, 10, 9, 0, 500, 1000, 3.0, "a.md"))
+        tell(IndexProgress("done", 10, 10, 9, 0, 1000, 1000, 4.0))
+    assert len(noted) == 1
+    assert "5/10 files" in noted[0]
+    noted.clear()
+    monkeypatch.setattr(progress, "_LINE_S", 1000.0)
+    with progress_bar(stream=io.StringIO()) as tell:
+        tell(IndexProgress("index", 5, 10, 9, 0, 500, 1000, 3.0, "a.md"))
+    assert noted == []
 
 
 @pytest.mark.parametrize(

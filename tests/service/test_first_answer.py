@@ -221,3 +221,18 @@ def test_files_are_chosen_by_name_and_path_as_the_whole_answer_ranks_them(tmp_pa
         first = engine.search("parse duration string", quick=True)
         assert "indexed" in first.plan
         assert "clock/format.py" in {resource.path for resource in engine.ls()}
+
+
+def test_progress_counts_what_is_read_and_what_is_written(forest: Path, tmp_path: Path) -> None:
+    events: list[IndexProgress] = []
+    with findling.open(forest, settings=settings(tmp_path)) as engine:
+        engine.index(on_progress=events.append)
+    stages = [event.stage for event in events]
+    assert stages[-2:] == ["commit", "done"]
+    assert "write" in stages
+    everything = events[-1].bytes_total
+    last_read = next(event for event in events if event.stage == "index" and event.done == event.total)
+    assert last_read.bytes_read < everything, "its batch is not written yet"
+    assert [event.bytes_read for event in events[-2:]] == [everything, everything]
+    counted = [event.bytes_read for event in events]
+    assert counted == sorted(counted)

@@ -31,10 +31,11 @@ __all__ = [
 
 
 class IndexProgress(NamedTuple):
-    """A moment of an indexing run. `stage` is `scan`, `index` or `done`; `total` is 0 while it is not known.
+    """A moment of an indexing run; `total` is 0 while it is not known.
 
-    The first moment says the `reason` of the run, and `path` is the folder then. `done` of `total` files and
-    `bytes_read` of `bytes_total` are dealt with; `failed` of them could not be read.
+    `stage` is `scan`, `index`, `write` (a batch), `commit` (all of it) or `done`. The first moment says the `reason` of
+    the run, and `path` is the folder then. `done` of `total` files are read, or could not be: `failed` of them.
+    `bytes_read` of `bytes_total` are dealt with: half of a file when it is read, all of it once it is written.
     """
 
     stage: str

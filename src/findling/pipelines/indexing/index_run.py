@@ -104,12 +104,15 @@ class _Update:
         self._recent: list[int] = []
         self._total_bytes = sum(file.size for file in found.changed)
         self._done = self._failed = self._added = self._updated = self._partial = self._chunks = self._bytes = 0
-        self._uncommitted, self._commit_at_s = 0, _FIRST_COMMIT_S
+        self._written, self._uncommitted, self._commit_at_s = 0, 0, _FIRST_COMMIT_S
 
     def run(self) -> IndexReport:
         with _seldom_collected():
             for batch in self._batches():
+                self._tell("write", "")
                 self._write(batch)
+                self._written = self._bytes
+                self._tell("index", "")
         if self._patience is None:
             self._finish()
         else:
@@ -199,6 +202,7 @@ class _Update:
             self._store.touch(self._same)
         if len(self._recent) <= _RECENT:
             self._store.want(self._recent)
+        self._tell("commit", "")
         # The legs first: a workspace that says it is indexed can be searched.
         self._legs.commit()
         remember(self._store, self._found.folders, self._skipped, self._options)
@@ -206,7 +210,9 @@ class _Update:
 
     def _tell(self, stage: str, path: str) -> None:
         if self._on_progress is not None:
-            counts = self._done, len(self._found.changed), self._chunks, self._failed, self._bytes, self._total_bytes
+            # Writing takes as long as reading: a file counts half when it is read.
+            dealt_with = self._bytes if stage == "done" else (self._bytes + self._written) // 2
+            counts = self._done, len(self._found.changed), self._chunks, self._failed, dealt_with, self._total_bytes
             self._on_progress(IndexProgress(stage, *counts, time.monotonic() - self._started, path))
 
 

@@ -13,7 +13,7 @@ from findling.domain.errors import InvalidValueError, LockedError, StoreDamagedE
 from findling.domain.results import Degradation
 from findling.service.index.index import Index
 from findling.service.index.refresh import UNSURE, DiskIndex
-from findling.service.workspace.scope import is_below
+from findling.service.workspace.scope import is_below, told_share
 from findling.service.workspace.workspace import Workspace
 from findling.service.workspace.writer_queue import WriterQueue
 
@@ -114,11 +114,7 @@ class WorkspaceServices:
         self.opened.require()
         behind = self._files.level_leg()
         if not self.is_indexed() and self._disk.is_begun() and not missing and behind is None:
-            share = self.share()
-            told = (
-                f"{share['files']:,} of {share['of']:,} files are indexed so far" if share else "files may be missing"
-            )
-            missing = f"the first index run has not been completed; {told}"
+            missing = f"the first index run has not been completed; {told_share(self.share())}"
         if principals is not None:
             return []
         notes = [Degradation(what=missing, fix="findling index")] if missing else []

@@ -24,7 +24,7 @@ from findling.domain.ports import SkippedPath
 from findling.pipelines.indexing.freshness import TRIED_AGAIN, IndexOptions, first_look, is_fresh, remember, settle
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings, chunk_plan
-from findling.service.workspace.scope import is_below
+from findling.service.workspace.scope import is_below, told_differences, told_share
 from findling.service.workspace.workspace import Workspace
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, REFRESH_PATIENCE_S
 from findling.sources.files.rule_patterns import Rules
@@ -49,10 +49,8 @@ _EVERYTHING = '[""]'
 _FOUND = "found"
 """The key of the number of files that the first run has seen so far."""
 
-_GLANCE_S = 0.2
-
-_BRIEF_S = 0.02
-"""Seconds that a search waits for another process: another search indexes one file in that time."""
+_GLANCE_S, _BRIEF_S = 0.2, 0.02
+"""Seconds that a search waits for another process: without an index, and with one. Another one indexes a file then."""
 
 
 def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
@@ -108,10 +106,12 @@ class DiskIndex:
         """
         if not self._takes_files():
             return self._begin_anew(rebuild)
-        reason = self._why_first() or ("every file is to be read again" if rebuild else reason)
+        if writer := self._files.queue.writer():
+            self._announce(on_progress, f"waiting, as {writer} is writing it")
         if not rebuild:
             with self._files.writing():
-                return self._update(reason, on_progress)
+                return self._update(self._why_first() or reason, on_progress)
+        reason = self._why_first() or "every file is to be read again"
         from findling.service.workspace.manifest import read_manifest
 
         read_manifest(self._files.folder)  # before anything is dropped
@@ -209,7 +209,7 @@ class DiskIndex:
             while writer := self._update_unless_written(self._why_first(), on_progress, question):
                 # What the other one has committed so far can be searched already.
                 if self._files.exists or time.monotonic() > deadline:
-                    return f"{writer} for the first time; files may be missing"
+                    return f"{writer} for the first time; {told_share(self.share())}"
         except (FormatError, ManifestError) as error:
             return f"files may be missing: {error.message}; {error.hint}"
         return ""
@@ -220,9 +220,10 @@ class DiskIndex:
         if not found.differs:
             self._remember(found)
             return ""
-        missing = f"{len(found.changed) + len(found.vanished)} changed files may be missing"
+        changed, gone = len(found.changed), len(found.vanished)
+        missing = f"{changed + gone} changed files may be missing"
         try:
-            writer = self._update_unless_written(_why_again(found), on_progress, question)
+            writer = self._update_unless_written(told_differences(changed, gone), on_progress, question)
         except (DiskFullError, ReadOnlyError, WorkerError) as error:
             return f"{missing}: {error.message}"
         except (FormatError, ManifestError) as error:
@@ -322,7 +323,6 @@ class DiskIndex:
 
     def _update(self, reason: str, on_progress: Progress | None, question: str | None = None) -> IndexReport:
         """Bring the index up to the state of the disk, or as far as a question needs it. The lock is held."""
-        from findling.domain.reports import IndexProgress
         from findling.service.index.recovery import keep_manifest
         from findling.service.workspace.manifest import preprocessing_of, quota_of, write_manifest
         from findling.service.workspace.quotas import Allowance
@@ -330,8 +330,7 @@ class DiskIndex:
         # The caller sees it in the first event of progress, the operator of a server in its log: nobody without one.
         if (logging := sys.modules.get("logging")) is not None:
             logging.getLogger("findling.indexing").info("indexing %s: %s", self.subject(), reason)
-        if on_progress is not None:
-            on_progress(IndexProgress("scan", path=str(self.subject()), reason=reason))
+        self._announce(on_progress, reason)
         files = self._files
         subject = str(self._root / self._only if self._only else self._root)
         allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
@@ -353,6 +352,12 @@ class DiskIndex:
         from findling.pipelines.indexing.index_run import update
 
         return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
+
+    def _announce(self, on_progress: Progress | None, reason: str) -> None:
+        if on_progress is not None:
+            from findling.domain.reports import IndexProgress
+
+            on_progress(IndexProgress("scan", path=str(self.subject()), reason=reason))
 
     def _untouched(self) -> list[SkippedPath] | None:
         """The paths that are left out, when nothing can have changed since the last run; else nothing."""
@@ -392,9 +397,3 @@ def with_part(parts: Sequence[str], part: str) -> tuple[str, ...]:
     if any(is_below(part, known) for known in parts):
         return tuple(parts)
     return (*[known for known in parts if not is_below(known, part)], part)
-
-
-def _why_again(found: Survey) -> str:
-    counts = {"new or changed": len(found.changed), "gone": len(found.vanished)}
-    told = [f"{count:,} {'file is' if count == 1 else 'files are'} {what}" for what, count in counts.items() if count]
-    return " and ".join(told)

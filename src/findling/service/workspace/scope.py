@@ -16,7 +16,18 @@ from findling.service.settings.settings import Settings
 if TYPE_CHECKING:
     from findling.text.query.parser import Parsed
 
-__all__ = ["NO_CONTEXT", "Scoped", "is_below", "of_a_part", "placed", "prepared", "request_with", "timings_for"]
+__all__ = [
+    "NO_CONTEXT",
+    "Scoped",
+    "is_below",
+    "of_a_part",
+    "placed",
+    "prepared",
+    "request_with",
+    "timings_for",
+    "told_differences",
+    "told_share",
+]
 
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
@@ -55,6 +66,18 @@ def of_a_part(request: SearchRequest) -> SearchRequest:
         return request
     mode = "keyword" if request.quick and plan.mode == "hybrid" else plan.mode
     return replace(request, plan=replace(plan, mode=mode, typos="ignore"))
+
+
+def told_share(share: Mapping[str, int]) -> str:
+    """The share of the files that is indexed, in words."""
+    return "{files:,} of {of:,} files are indexed so far".format(**share) if share else "files may be missing"
+
+
+def told_differences(changed: int, gone: int) -> str:
+    """The numbers of files that differ from the index, in words."""
+    counts = {"new or changed": changed, "gone": gone}
+    told = [f"{count:,} {'file is' if count == 1 else 'files are'} {what}" for what, count in counts.items() if count]
+    return " and ".join(told)
 
 
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:

@@ -27,6 +27,12 @@ _FIRST_DRAW_S = 0.3
 _FIRST_ESTIMATE_S = 1.0
 """Before that, the start of the workers counts for more than their speed."""
 
+_LINE_S = 10.0
+"""Seconds between two lines where no terminal shows a bar."""
+
+_STAGES = {"write": "writing", "commit": "finishing the index"}
+"""Stages that take long without a sign of progress."""
+
 
 @contextmanager
 def progress_bar(also: Progress | None = None, *, stream: TextIO | None = None) -> Iterator[Progress]:
@@ -35,14 +41,19 @@ def progress_bar(also: Progress | None = None, *, stream: TextIO | None = None) 
     `also` gets every event, too.
     """
     with _bar(format_progress, stream) as draw:
+        next_line = time.monotonic() + _LINE_S
 
         def tell(event: IndexProgress) -> None:
+            nonlocal next_line
             if also is not None:
                 also(event)
             if event.reason:
                 note(f"indexing {show_controls(event.path)}: {event.reason}")
             if draw is not None:
                 draw(event)
+            elif event.stage != "done" and time.monotonic() >= next_line:
+                next_line = time.monotonic() + _LINE_S
+                note(format_progress(event))
 
         yield tell
 
@@ -77,7 +88,10 @@ def format_progress(event: IndexProgress) -> str:
         facts.append(f"{format_size(round(event.bytes_per_second))}/s")
     if event.failed:
         facts.append(f"{event.failed:,} failed")
-    if event.seconds > _FIRST_ESTIMATE_S and event.seconds_left is not None:
+    if event.stage in _STAGES:
+        share = min(share, 0.99)
+        facts.append(_STAGES[event.stage])
+    elif event.seconds > _FIRST_ESTIMATE_S and event.seconds_left:
         facts.append(f"{_format_duration(event.seconds_left)} left")
     return f"[{bar}] {share:4.0%}  {'  '.join(facts)}  {show_controls(event.path)}".rstrip()
 

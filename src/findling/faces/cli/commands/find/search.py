@@ -164,7 +164,8 @@ def _index_first(
     A person at a terminal gets a first answer meanwhile. A quick search indexes by itself what it needs.
     """
     engine = client.engine
-    if settings["search.refresh"] != "auto" or engine.is_indexed():
+    # Where another process writes, a search answers from what is there.
+    if settings["search.refresh"] != "auto" or engine.is_indexed() or engine.queue.writer():
         return False
     from findling.faces.cli.output.progress import progress_bar
 

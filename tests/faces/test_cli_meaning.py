@@ -114,6 +114,23 @@ def test_refine_waits_for_the_process_that_reads_already(notes: Path, findling: 
     assert process.returncode == 0
 
 
+def test_a_gentle_reader_ends_when_somebody_wants_the_passages_read_now(notes: Path, findling: Findling) -> None:
+    findling("index")
+    with open_engine(notes) as engine:
+        wanted = WriteLock(engine.home / "refine-now.lock")
+        with wanted:
+            assert engine.refine(gently=True).read == 0
+        assert engine.refine(gently=True).read > 0
+
+
+def test_gentle_readers_of_a_home_read_one_after_another(notes: Path, findling: Findling) -> None:
+    findling("index")
+    with open_engine(notes) as engine, WriteLock(engine.home.parent / ".gently.lock"):
+        deadline = time.monotonic() + 1.5
+        assert engine.refine(gently=True, should_stop=lambda: time.monotonic() > deadline).read == 0
+        assert engine.refine().read > 0, "a reader that is asked for waits for none"
+
+
 def test_refine_needs_an_index_and_a_model(notes: Path, findling: Findling) -> None:
     code, _, err = findling("refine")
     assert code == 2

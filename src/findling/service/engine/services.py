@@ -233,33 +233,41 @@ class WorkspaceServices:
         on_progress: Callable[[RefineProgress], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
         on_waiting: Callable[[], None] | None = None,
+        gently: bool = False,
     ) -> RefineReport:
         """Have the model embed every passage that it lacks; a run that is stopped continues with the next one.
 
         While another process refines, a run with `on_waiting` calls that once, waits, and gives the progress of the
-        other one. Raises ModelError when there is no model or it fails, else LockedError for another process.
+        other one, which ends after its batch if it runs `gently`. Raises ModelError when there is no model or it fails,
+        else LockedError for another process.
         """
         self.opened.require()
         vectors = self.opened.vectors
         run = partial(vectors.refine, cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
         if on_waiting is None:
-            return run()
+            return run(gently=gently)
         from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
+        from findling.service.index.embeddings import WANTED
 
         started, at_first = time.monotonic(), -1
-        while True:
-            try:
-                return run()
-            except LockedError:  # after a second
-                account, seconds = vectors.account(), time.monotonic() - started
-            covered, chunks = account["read"], account["of"]
-            if should_stop():
-                return RefineReport(covered=covered, chunks=chunks, seconds=seconds)
-            if at_first < 0:
-                at_first = covered
-                on_waiting()
-            if on_progress is not None:
-                on_progress(RefineProgress(covered, chunks, seconds, covered - at_first))
+        wanted = self._files.backend.lock(WANTED)
+        wanted.acquire(1.0)  # another one that waits may hold it as well
+        try:
+            while True:
+                try:
+                    return run()
+                except LockedError:  # after a second
+                    account, seconds = vectors.account(), time.monotonic() - started
+                covered, chunks = account["read"], account["of"]
+                if should_stop():
+                    return RefineReport(covered=covered, chunks=chunks, seconds=seconds)
+                if at_first < 0:
+                    at_first = covered
+                    on_waiting()
+                if on_progress is not None:
+                    on_progress(RefineProgress(covered, chunks, seconds, covered - at_first))
+        finally:
+            wanted.release()
 
     def stop_refining(self) -> bool:
         """End the process that embeds in the background; returns whether there was one."""

@@ -29,12 +29,14 @@ from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.model_choice import ModelTable, borrow_vectors, lending_stores, may_send
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
+from findling.stores.filesystem import make_private
+from findling.stores.lock import WriteLock
 
 if TYPE_CHECKING:
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
     from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg
 
-__all__ = ["READ_UP_TO", "WorkspaceVectors", "instant_embedder"]
+__all__ = ["READ_UP_TO", "WANTED", "WorkspaceVectors", "instant_embedder"]
 
 _CHOSEN_BY = "chosen by "
 """Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
@@ -42,8 +44,7 @@ _CHOSEN_BY = "chosen by "
 READ_UP_TO = "read up to "
 """Meta keys that start so tell up to which change a model had read everything when a run came to its end."""
 
-_GLANCE_S = 1.0
-
+WANTED, _GLANCE_S = "refine-now", 1.0
 _MOST_READ = 64
 """Searches whose vectors wait to be stored: those that ran out of time store theirs with the next one."""
 
@@ -195,8 +196,9 @@ class WorkspaceVectors:
         cpu_share: float = 1.0,
         on_progress: Callable[[RefineProgress], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        gently: bool = False,
     ) -> RefineReport:
-        """Have the model read what it has not read yet.
+        """Have the model read what it has not read yet; `gently` one workspace at a time, until another run wants to.
 
         Raises ModelError when there is no model or it fails, and LockedError when another process is at it already.
         """
@@ -208,12 +210,19 @@ class WorkspaceVectors:
         lock = self._files.backend.lock("refine")
         if not lock.acquire(_GLANCE_S):  # a status holds it for a moment
             raise LockedError("another process is having the passages read", hint="findling status")
+        home = home_folder(self._settings["store.home"])
+        alone = WriteLock(home / ".gently.lock")  # each has a model in memory, 250 MB
+
+        def shall_end() -> bool:
+            return should_stop() or self._files.is_replaced() or (gently and self.is_locked(WANTED))
+
         try:
+            make_private(home)
+            while gently and not shall_end() and not alone.acquire(_GLANCE_S):
+                pass
             store = self._files.store
             store.set_meta(_CHOSEN_BY + model.fingerprint, self._settings["semantic.model"])
-            with lending_stores(
-                home_folder(self._settings["store.home"]), self._files.folder, model.fingerprint
-            ) as lenders:
+            with lending_stores(home, self._files.folder, model.fingerprint) as lenders:
                 report = refine(
                     store,
                     model,
@@ -221,9 +230,10 @@ class WorkspaceVectors:
                     borrow=partial(borrow_vectors, lenders, model.fingerprint),
                     cpu_share=cpu_share,
                     on_progress=on_progress,
-                    should_stop=lambda: should_stop() or self._files.is_replaced(),
+                    should_stop=shall_end,
                 )
         finally:
+            alone.release()
             lock.release()
         # A workspace that was deleted meanwhile must not come back.
         if not self._files.is_replaced():
@@ -248,7 +258,7 @@ class WorkspaceVectors:
         import signal
 
         holder = self._files.backend.lock("refine").holder()
-        if not self._is_refining() or holder is None:
+        if not self.is_locked() or holder is None:
             return False
         os.kill(holder, signal.SIGTERM)
         return True
@@ -265,7 +275,7 @@ class WorkspaceVectors:
             "model": model.name if model else "",
             "read": covered,
             "of": chunks,
-            "refining": self._is_refining(),
+            "refining": self.is_locked(),
             "sent_to": model.host if model else "",
             "reranker": self._settings["rerank.model"],
             "problems": [str(note) for note in notes],
@@ -359,8 +369,9 @@ class WorkspaceVectors:
             self._legs[key] = InstantLeg(table, instant_codes) if is_instant else RefinedLeg(table, store, key)
         return self._legs[key]
 
-    def _is_refining(self) -> bool:
-        lock = self._files.backend.lock("refine")
+    def is_locked(self, name: str = "refine") -> bool:
+        """Whether a process holds a lock of the workspace: the one that refines, or one that wants to."""
+        lock = self._files.backend.lock(name)
         try:
             is_free = lock.acquire(0.0)
         except FindlingError:  # a folder that cannot be written: nobody refines in it

@@ -76,6 +76,7 @@ def refine(
                 on_progress=bar,
                 should_stop=lambda: deadline is not None and time.monotonic() >= deadline,
                 on_waiting=None if gently else _tell_waiting,
+                gently=gently,
             )
         except LockedError:
             return 0  # another process does it already

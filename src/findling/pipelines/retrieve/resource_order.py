@@ -12,7 +12,6 @@ from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.retrieval import COMPARED
 from findling.ranking.evidence import falling, words_evidence
 from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
-from findling.sources.files.path_clues import resource_question, told_by_path
 from findling.text.analysis.scripts import loose_name
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import named_lines
@@ -45,6 +44,8 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     share = _share_of_code(legs, best, resources)
     if share < _SOME:
         return found
+    from findling.sources.files.path_clues import resource_question  # prose needs no clues of paths
+
     asked = resource_question(question.text)
     if share < _MOST:
         asked = asked._replace(roles=asked.roles | {"documentation"})
@@ -118,6 +119,8 @@ def _as_candidates(found: Found, scores: Mapping[int, float]) -> list[Candidate]
 
 
 def _clue(candidate: Candidate, resource: Resource, names: Sequence[str]) -> Clue:
+    from findling.sources.files.path_clues import told_by_path
+
     name, folders, role = told_by_path(resource.path, resource.lang in _DOCUMENTS)
     return Clue(candidate.cid, candidate.strength, resource.rid, name, folders, role, names)
 

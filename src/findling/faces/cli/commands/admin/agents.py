@@ -56,7 +56,10 @@ def agents() -> None:
 def _install(
     names: tuple[str, ...], scope: str, path: str | None, dry_run: bool, force: bool, no_instructions: bool
 ) -> int:
-    """Write the entry and the instructions of agents: those named, or those found on this machine."""
+    """Write the entry and the instructions of agents.
+
+    Without a name, they are those of the agents that are found on this machine.
+    """
     from findling.service.agents.installing import plan_install
     from findling.service.workspace.workspace import is_vast
 
@@ -103,7 +106,10 @@ def _uninstall(names: tuple[str, ...], scope: str, path: str | None, dry_run: bo
 @agents.command("list")
 @json_option
 def _list(as_json: bool) -> int:
-    """List the agents: whether they are here, and whether they have our entry, for all projects and for this one."""
+    """List the agents: which are here, and which have our entry.
+
+    An entry is for all projects of the user, or for this project.
+    """
     from findling.service.agents.installing import agent_state
 
     root = _root(None)
@@ -135,7 +141,10 @@ def _list(as_json: bool) -> int:
 @agents.command("savings")
 @json_option
 def _savings(as_json: bool) -> int:
-    """Report how many tokens answers to agents had, against the files that they name."""
+    """Report the tokens of answers to agents against those of the files.
+
+    The files are those that the answers name.
+    """
     from findling.service.agents.savings import read_savings
     from findling.service.workspace.workspace import home_folder
 

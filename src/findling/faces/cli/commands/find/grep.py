@@ -57,7 +57,7 @@ _Count = click.IntRange(min=0)
 @as_option
 @workspace_option
 def grep(words: tuple[str, ...], **given: Any) -> int:
-    """Print every line that matches PATTERN, in the current folder or at each PATH.
+    """Print every line that matches PATTERN, here or at each PATH.
 
     The index answers, after a look at what has changed. Patterns are regular expressions of Python; each line is
     matched alone. Lines of documents, such as PDF and mail, are those of their extracted text.
@@ -96,7 +96,7 @@ def grep(words: tuple[str, ...], **given: Any) -> int:
 @as_option
 @workspace_option
 def glob(pattern: str, path: str, newest: bool, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
-    """List the indexed files at PATH that GLOB matches, such as '*.py' or 'src/**/test_*'.
+    """List the indexed files at PATH that GLOB matches, such as '*.py'.
 
     The syntax is that of gitignore, with {a,b} for alternatives: without a slash a name in any folder, with one a path
     below PATH; what matches a folder matches everything in it.

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import tantivy
@@ -197,8 +196,6 @@ class Statistics:
     def frequency(self, field: str, term: str) -> int:
         """The frequency of a term in a field; deleted entries count until tantivy merges them away."""
         if (found := self._frequencies.get((field, term))) is None:
-            if field in FIELDS and field not in self._filled:
-                return 0
             with self._reading:
                 found = self._searcher.doc_freq(field, term)
             self.note(field, term, found)
@@ -227,18 +224,9 @@ class Statistics:
         if self._forms is None:
             return {field: dict(self.begun(field, prefix, _VOCABULARY_WINDOW)) for field in fields}
         words = [word for word in table_forms(self._forms, term) if word.startswith(prefix)]
-        ask, filled = self._searcher.doc_freq, self._filled
+        ask = self._searcher.doc_freq
         with self._reading:
-            return {
-                field: {word: found for word in words if (found := ask(field, word))} if field in filled else {}
-                for field in fields
-            }
-
-    @cached_property
-    def _filled(self) -> frozenset[str]:
-        """The text fields that hold any term: a folder of files fills four of seven, and 95 questions are 55."""
-        with self._reading:
-            return frozenset(field for field in FIELDS if self._searcher.terms_with_prefix(field, "", limit=1))
+            return {field: {word: found for word in words if (found := ask(field, word))} for field in fields}
 
     def words(self) -> Collection[str]:
         """The terms of all text fields, nearly in order: those of the main field come first."""

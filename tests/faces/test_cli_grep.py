@@ -168,6 +168,10 @@ def test_mistakes_are_errors(project: Path, findling: Call, args: tuple[str, ...
     assert "Traceback" not in err
 
 
+def test_no_line_at_most_is_no_line(project: Path, findling: Call) -> None:
+    assert findling("grep", "-m", "0", "login")[:2] == (1, "")
+
+
 def test_a_path_that_is_missing_does_not_hide_the_others(project: Path, findling: Call) -> None:
     code, out, err = findling("grep", "-l", "login", "nowhere", "src")
     assert (code, out) == (2, "src/auth.py\n")

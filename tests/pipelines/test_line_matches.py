@@ -96,3 +96,26 @@ def test_lines_end_when_time_is_over() -> None:
 def test_a_pattern_that_is_none_is_an_error(pattern: str, told: str) -> None:
     with pytest.raises(InvalidValueError, match=told):
         compile_lines((pattern,), fixed=False, ignore_case=False, words=False)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "text", "expected"),
+    [
+        (("(a)b", r"(s)\1"), "xs\nss\nab\n", ["ss", "ab"]),
+        (("(?P<x>s)(?P=x)", "(?P<x>l)(?P=x)"), "ss\nll\nsl\n", ["ss", "ll"]),
+        (("(?x)json # c",), "a json\nyaml\n", ["a json"]),
+        (("(?x)a # c", "b"), "a\nb\nc\n", ["a", "b"]),
+        (("[[:alpha:]]b",), "ab\n:]b\n", [":]b"]),
+    ],
+)
+def test_patterns_keep_their_groups_comments_and_flags(
+    patterns: tuple[str, ...], text: str, expected: list[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    pattern = compile_lines(patterns, fixed=False, ignore_case=False, words=False)
+    assert [text[start:end] for start, end in matching_lines(pattern, text)] == expected
+    assert not recwarn.list
+
+
+def test_a_text_with_a_line_break_is_no_pattern() -> None:
+    with pytest.raises(InvalidValueError, match="line break"):
+        compile_lines(("a\nb",), fixed=True, ignore_case=False, words=False)

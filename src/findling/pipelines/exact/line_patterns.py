@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from re import _constants as sre
 from re import _parser as parser
@@ -11,10 +12,11 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 
-__all__ = ["LinePattern", "compile_lines", "folded"]
+__all__ = ["AnyExpression", "LinePattern", "compile_lines", "folded"]
 
 _LEADING_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _LOOKS = frozenset({sre.ASSERT, sre.ASSERT_NOT})
+_REFERENCES = frozenset({sre.GROUPREF, sre.GROUPREF_EXISTS})
 _ENDS_OF_TEXT = frozenset({sre.AT_BEGINNING_STRING, sre.AT_END_STRING})
 _MOST_LITERALS = 16
 """Alternatives that are looked for one by one; more of them cost more than the expression itself."""
@@ -26,6 +28,28 @@ _ODD = re.compile(
 """Letters that `re.IGNORECASE` takes for one of another lower case, and those whose lower case depends on others."""
 
 
+class AnyExpression:
+    r"""Several expressions as one: the leftmost match counts, of several there that of the first.
+
+    The references in each stay its own: with `|` between their sources, `\1` would mean a group of another.
+    """
+
+    def __init__(self, expressions: Sequence[re.Pattern[str]]) -> None:
+        self._expressions = expressions
+
+    def search(self, text: str, *span: int) -> re.Match[str] | None:
+        """The first match in a text, or in a span of it."""
+        found = [match for one in self._expressions if (match := one.search(text, *span)) is not None]
+        return min(found, key=re.Match.start, default=None)
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """The matches that do not overlap, in order."""
+        start = 0
+        while start <= len(text) and (match := self.search(text, start)) is not None:
+            yield match
+            start = match.end() + (match.end() == match.start())
+
+
 class LinePattern(NamedTuple):
     """A pattern that is tried on single lines.
 
@@ -33,7 +57,7 @@ class LinePattern(NamedTuple):
     pattern is nothing but its literal. With `looks` it may look beyond its match, so that each line is tried alone.
     """
 
-    regex: re.Pattern[str]
+    regex: re.Pattern[str] | AnyExpression
     literals: tuple[str, ...] = ()
     plain: bool = False
     looks: bool = False
@@ -44,14 +68,21 @@ class LinePattern(NamedTuple):
 def compile_lines(patterns: tuple[str, ...], *, fixed: bool, ignore_case: bool, words: bool) -> LinePattern:
     """Compile patterns of which a line has to match one. Raises InvalidValueError for what is no expression."""
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0)
-    sources = [re.escape(one) if fixed else _checked(one, flags) for one in patterns]
-    joined = "|".join(f"(?:{one})" for one in sources) if len(sources) > 1 else sources[0]
-    tree = parser.parse(joined, flags)
-    literals = _required(tree, ignore_case)
+    sources = [re.escape(one) if fixed else _alone(one) for one in map(_in_one_line, patterns)]
+    trees = [_parsed(one, flags) for one in sources]
+    found = [_required(tree, ignore_case) for tree in trees]
+    literals = tuple(dict.fromkeys(text for one in found for text in one)) if all(found) else ()
     # A boundary is looked for at both ends of a match, and a longer alternative may have one where a shorter has none.
-    source = rf"(?<!\w)(?:{joined})(?!\w)" if words else joined
+    around = r"(?<!\w)(?:{})(?!\w)" if words else "{}"
+    regex: re.Pattern[str] | AnyExpression
+    if len(sources) > 1 and any(tree.state.groupdict or _has(tree, _REFERENCES) for tree in trees):
+        regex = AnyExpression([_compiled(around.format(one), flags) for one in sources])
+    else:
+        joined = "|".join(f"(?:{one})" for one in sources) if len(sources) > 1 else sources[0]
+        regex = _compiled(around.format(joined), flags)
+    is_few = len(literals) <= _MOST_LITERALS
     plain = fixed and len(patterns) == 1 and not words and bool(literals)
-    return LinePattern(_compiled(source, flags), literals, plain, _looks(tree), ignore_case)
+    return LinePattern(regex, literals if is_few else (), plain, any(map(_looks, trees)), ignore_case)
 
 
 def folded(text: str) -> str | None:
@@ -62,22 +93,41 @@ def folded(text: str) -> str | None:
     return lower if len(lower) == len(text) else None
 
 
-def _checked(pattern: str, flags: int) -> str:
-    """The pattern as a part of a longer one: flags at its beginning count for it alone."""
+def _in_one_line(pattern: str) -> str:
     if "\n" in pattern:
-        raise InvalidValueError(f"the pattern {pattern!r} holds a line break", hint=r"lines are searched one by one")
-    _compiled(pattern, flags)
+        raise InvalidValueError(f"the pattern {pattern!r} holds a line break", hint="lines are searched one by one")
+    return pattern
+
+
+def _alone(pattern: str) -> str:
+    """The pattern as a part of a longer one: flags at its beginning count for it alone."""
     flagged = _LEADING_FLAGS.match(pattern)
-    return f"(?{flagged[1]}:{pattern[flagged.end() :]})" if flagged else pattern
+    if flagged is None:
+        return pattern
+    # A comment would end behind the bracket.
+    end = "\n)" if "x" in flagged[1] else ")"
+    return f"(?{flagged[1]}:{pattern[flagged.end() :]}{end}"
+
+
+def _parsed(source: str, flags: int) -> Any:
+    with _reported(source):
+        return parser.parse(source, flags)
 
 
 def _compiled(source: str, flags: int) -> re.Pattern[str]:
+    with _reported(source):
+        return re.compile(source, flags)
+
+
+@contextmanager
+def _reported(source: str) -> Iterator[None]:
+    """Report what is no expression. Raises InvalidValueError."""
     import warnings
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `[[` and `--` in a class may mean something else in a later Python
-            return re.compile(source, flags)
+            yield
     except (re.error, RecursionError, OverflowError) as error:
         raise InvalidValueError(
             f"{source!r} is no regular expression: {error}", hint="-F searches for the characters as they are"
@@ -86,10 +136,15 @@ def _compiled(source: str, flags: int) -> re.Pattern[str]:
 
 def _looks(tree: Iterable[Any]) -> bool:
     """Whether a part looks at more than what it matches: the text around it, or the ends of the whole text."""
+    return _has(tree, _LOOKS) or _has(tree, frozenset({sre.AT}), _ENDS_OF_TEXT)
+
+
+def _has(tree: Iterable[Any], ops: frozenset[Any], arguments: frozenset[Any] | None = None) -> bool:
+    """Whether an expression has a part of some kind anywhere."""
     for op, argument in tree:
-        if op in _LOOKS or (op is sre.AT and argument in _ENDS_OF_TEXT):
+        if op in ops and (arguments is None or argument in arguments):
             return True
-        if any(_looks(inner) for inner in _inner(argument)):
+        if any(_has(inner, ops, arguments) for inner in _inner(argument)):
             return True
     return False
 

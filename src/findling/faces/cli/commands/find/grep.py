@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["glob", "grep", "indexing", "path_shower"]
 
-_Count = click.IntRange(min=0)
+_Count = click.IntRange(0, 1_000_000_000)
 
 
 @click.command(options_metavar="[OPTIONS]")
@@ -49,7 +49,7 @@ _Count = click.IntRange(min=0)
 @click.option("-A", "--after-context", "after", type=_Count, metavar="N", help="Lines behind each match, too.")
 @click.option("-B", "--before-context", "before", type=_Count, metavar="N", help="Lines in front of it.")
 @click.option("-C", "--context", "around", type=_Count, default=0, metavar="N", help="Both.")
-@click.option("-m", "--max-count", "most", type=_Count, default=0, metavar="N", help="At most so many lines of a file.")
+@click.option("-m", "--max-count", "most", type=_Count, metavar="N", help="At most so many lines of a file.")
 @click.option("-g", "--glob", "globs", multiple=True, metavar="GLOB", help="Only these files; with ! all others.")
 @click.option("--json", "as_json", is_flag=True, help="Print messages as rg --json does, one a line.")
 @click.option("--explain", is_flag=True, help="Say on stderr how the lines were found.")
@@ -69,6 +69,8 @@ def grep(words: tuple[str, ...], **given: Any) -> int:
         raise UsageError("there is no pattern", hint="findling grep PATTERN")
     if given["as_json"] and (given["files"] or given["counts"]):
         raise UsageError("--json gives all lines", hint="leave out -l and -c, or --json")
+    if given["most"] == 0:
+        return 1  # no line, as ripgrep reads it
     settings = resolve(".", workspace=given["workspace"], color=given["color"], in_context=True)
     note_settings(settings)
     answers, is_wrong = [], False
@@ -134,7 +136,7 @@ def _request(patterns: Sequence[str], given: Mapping[str, Any]) -> GrepRequest:
         before=given["around"] if given["before"] is None else given["before"],
         after=given["around"] if given["after"] is None else given["after"],
         gives="files" if given["files"] else "counts" if given["counts"] else "lines",
-        most=given["most"],
+        most=given["most"] or 0,
         principals=given["as_"] or None,
     )
 

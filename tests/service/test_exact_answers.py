@@ -43,6 +43,12 @@ def test_limits_cut_the_answer_and_the_answer_says_so(engine: Engine) -> None:
         assert answer.is_cut is is_cut, asked
 
 
+def test_a_path_without_anything_is_named(engine: Engine) -> None:
+    for within, told in (("nosuch", ["nothing of the index is at nosuch"]), ("0.txt", []), ("", [])):
+        answer = engine.exact.grep(GrepRequest(patterns=("needle",), within=within), refresh=False)
+        assert [one.what for one in answer.degraded] == told
+
+
 def test_an_answer_whose_time_is_over_says_so(engine: Engine) -> None:
     with spending(WorkBudget(cpu_s=1e-9)):
         answer = engine.exact.grep(GrepRequest(patterns=("needle",)), refresh=False)

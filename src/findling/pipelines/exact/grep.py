@@ -77,6 +77,9 @@ def chosen_resources(
     as_files = set(store.matching(of_files)) if root else set[int]()
     others = [one for one in numbers if one not in as_files]
     named, degraded = _named_by(zoekt, asked) if zoekt and not asked.invert else (None, ())
+    if within and not numbers:
+        # The same for a path that is hidden from the caller and for one that is not there.
+        degraded += (Degradation(what=f"nothing of the index is at {within}", fix="check the path"),)
     if named is None:
         found, strategy = candidate_resources(legs, asked, others)
     else:

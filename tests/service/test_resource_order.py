@@ -131,3 +131,49 @@ def test_what_a_caller_may_not_see_moves_nothing(tmp_path: Path) -> None:
             found = [engine.search(q, principals=["user:guest"]) for q in ("Session", "session pool", "Pool")]
             answers.append([(hit.path, hit.score, hit.receipt) for answer in found for hit in answer.hits])
     assert answers[0] == answers[1]
+
+
+LINES = {
+    "sem.c": "static int sem_wait_own(sem_t* sem) {\n  lock(sem);\n  return 0;\n}\n\n"
+    "static int sem_try_own(sem_t* sem) {\n  if (trylock(sem) != 0)\n    return EAGAIN;\n  return 0;\n}\n\n"
+    "int sem_try(sem_t* sem) {\n  /* sem_try_own: sem_try_own(sem) */\n  return sem_try_own(sem);\n}\n",
+    "auth.py": "class Auth:\n    def flow(self, request):\n        yield request\n\n\n"
+    "class DigestAuth(Auth):\n    # DigestAuth has a flow, DigestAuth.flow\n    def flow(self, request):\n"
+    "        yield self.sign(request)\n\n    def sign(self, request):\n        return DigestAuth.flow(request)\n",
+    "parser.js": "function ContentParser (limit) {\n  this.limit = limit\n}\n\n"
+    "ContentParser.prototype.add = function (ContentParser) {\n  return new ContentParser(ContentParser.limit)\n}\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_hit_that_defines_the_asked_name_shows_the_line_of_the_definition(
+    tmp_path: Path, mode: str, newline: str
+) -> None:
+    root = write(tmp_path / "tree", {name: text.replace("\n", newline) for name, text in LINES.items()})
+    with findling.open(root, settings=settings(root)) as engine:
+        engine.index()
+        for query, path, line, symbol in (
+            ("sem_try_own", "sem.c", 6, "sem_try_own"),
+            ("semTryOwn", "sem.c", 6, "sem_try_own"),
+            ("Auth.flow", "auth.py", 2, "Auth.flow"),
+            ("DigestAuth.flow", "auth.py", 8, "DigestAuth.flow"),
+            ("ContentParser", "parser.js", 1, "ContentParser"),
+        ):
+            hit = engine.search(query, mode=mode).hits[0]
+            assert (hit.path, hit.line, hit.symbol) == (path, line, symbol), query
+            assert line in [shown.number for shown in hit.lines], query
+
+
+def test_of_a_qualified_name_only_the_definition_in_its_scope_counts(tmp_path: Path) -> None:
+    body = "".join(f"        self.step_{n}(request, 'a long line of the body of the flow {n}')\n" for n in range(60))
+    classes = "".join(f"class {name}:\n    def flow(self, request):\n{body}\n\n" for name in ("Basic", "Digest", "Net"))
+    root = write(tmp_path / "tree", {"auth.py": classes, "use.py": "Digest.flow(Digest())\n"})
+    with findling.open(root, settings=settings(root)) as engine:
+        engine.index()
+        hits = engine.search("Digest.flow").hits
+        assert (hits[0].symbol, hits[0].line) == ("Digest.flow", 66)
+        assert [hit.symbol for hit in hits if any(step.name == "definition" for step in hit.receipt.steps)] == [
+            "Digest.flow"
+        ]
+        assert sum(step.name == "definition" for hit in engine.search("flow").hits for step in hit.receipt.steps) == 3

@@ -49,6 +49,9 @@ def best_passage(store: ReadStore, stored: StoredChunk, forms: Mapping[str, tupl
 _PATTERN = 100.0
 """The weight of a pattern: the line in which it matches is shown, whatever words stand elsewhere."""
 
+_DEFINITION = "its definition"
+"""The term of a definition that was asked for, which weighs as much: no word has a space."""
+
 _SMALL_WORD = 0.01
 """The weight of a small word where a word that every passage has weighs 1."""
 
@@ -161,14 +164,19 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
         ],
         asked.identifiers,
     )
-    weights = asked.weights
+    weights, said = asked.weights, _said(stored.resource.title, chunk.heading)
+    matched = list[Match]()
     if asked.patterns:
         from findling.pipelines.retrieve.pattern_matches import match_spans
 
-        matched = match_spans(asked.patterns, text)
+        matched += match_spans(asked.patterns, text)
+    elif chunk.cid in asked.definitions:
+        # The heading of a passage of code is often the very line of the definition.
+        matched, said = [(*asked.definitions[chunk.cid], (_DEFINITION,))], frozenset()
+    if matched:
         spans = sorted([*(span for span in spans if not _is_inside(span, matched)), *matched])
         weights = {**weights, **dict.fromkeys([terms[0] for _, _, terms in matched], _PATTERN)}
-    telling = Telling(weights, _said(stored.resource.title, chunk.heading), asked.nearness)
+    telling = Telling(weights, said, asked.nearness)
     lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
     best = Line(number=number, text="")
     offset = 0

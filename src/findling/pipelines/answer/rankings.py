@@ -47,7 +47,8 @@ class HighlightSpec:
     """The words to look for in every hit: the terms of the query, their forms, identifiers and their parts.
 
     `same` are groups of alternative terms. `around` counts the messages to show on either side of a hit. `weights` of
-    terms and the `nearness` of texts to the query choose the lines that are shown, unless `patterns` match in one.
+    terms and the `nearness` of texts to the query choose the lines that are shown, unless `patterns` match in one, or
+    `definitions` of asked names have a place in the chunk.
     """
 
     terms: Sequence[str]
@@ -60,6 +61,7 @@ class HighlightSpec:
     weights: Mapping[str, float] = field(default_factory=dict)
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
     patterns: tuple[Pattern, ...] = ()
+    definitions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @record()

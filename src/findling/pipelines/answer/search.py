@@ -347,7 +347,7 @@ def _load_chunks(
 def _wanted(legs: Retrievers, ranking: Ranking, snippet_lines: int) -> HighlightSpec:
     question, found = ranking.question, ranking.found
     wanted = asked_for(question, found.keyword.forms, snippet_lines)
-    wanted = changed(wanted, weights=term_weights(legs.keyword, wanted.forms))
+    wanted = changed(wanted, weights=term_weights(legs.keyword, wanted.forms), definitions=found.definitions)
     if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
         wanted = changed(wanted, nearness=nearness_to(ranking.meaning.instant, question.text))
     return wanted

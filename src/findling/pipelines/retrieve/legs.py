@@ -6,7 +6,8 @@ A line of the registry names the modes of a plan that ask a leg, and its weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import InvalidValueError
@@ -135,7 +136,8 @@ class Found:
     """The candidates, best first, what the keyword leg said, which legs were asked, and how they were weighed.
 
     `total` counts what has at least the evidence `least`, `weaker` what else matches; exact or at least so many.
-    `feedback` and `resources` tell the effect of steps on the way.
+    `feedback` and `resources` tell the effect of steps on the way. `definitions` are the places of asked names in the
+    texts of chunks that define them.
     """
 
     candidates: list[Candidate]
@@ -150,6 +152,7 @@ class Found:
     feedback: str = ""
     is_exact: bool = True
     resources: str = ""
+    definitions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 _STEEPNESS = 1.3

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from findling.domain.resources import Resource
+from findling.domain.resources import Resource, StoredChunk
 from findling.domain.results import Evidence, Step
 from findling.domain.values import changed
 from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Found, Retrievers
@@ -12,9 +14,9 @@ from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.retrieval import COMPARED
 from findling.ranking.evidence import falling, words_evidence
 from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
-from findling.text.analysis.scripts import loose_name
+from findling.text.analysis.scripts import loose_name, name_parts
 from findling.text.chunking.code_grammars import CODE_LANGS
-from findling.text.chunking.defined_names import named_lines
+from findling.text.chunking.defined_names import NamedLine, enclosing_name, named_lines
 from findling.text.query.asked_names import defines, looks_like_code
 
 __all__ = ["order_by_resources"]
@@ -50,12 +52,12 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     if share < _MOST:
         asked = asked._replace(roles=asked.roles | {"documentation"})
     bare = [cid for cid, resource in resources.items() if not resource.lang]
-    definers, scores = _definers(legs, question, asked.names, bare)
-    if asked.is_name and (missing := [cid for cid in definers if cid not in resources]):
-        best += _as_candidates(found, {cid: scores[cid] for cid in missing})
+    definers = _definers(legs, question, asked.names, bare)
+    if asked.is_name and (missing := [cid for cid in definers.names if cid not in resources]):
+        best += _as_candidates(found, {cid: definers.scores[cid] for cid in missing})
         resources |= legs.store.resources_of(missing)
     clues = [
-        _clue(candidate, resources[candidate.cid], definers.get(candidate.cid, ()))
+        _clue(candidate, resources[candidate.cid], definers.names.get(candidate.cid, ()))
         for candidate in best
         if candidate.cid in resources
     ]
@@ -64,7 +66,8 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     cids = {candidate.cid for candidate in moved}
     lowest = moved[-1].score
     rest = [one if one.score <= lowest else one.lowered(lowest) for one in found.candidates if one.cid not in cids]
-    return changed(found, candidates=[*moved, *rest], resources=_told(best, clues, ranking, asked))
+    told = _told(best, clues, ranking, asked)
+    return changed(found, candidates=[*moved, *rest], resources=told, definitions=definers.places)
 
 
 def _share_of_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> float:
@@ -81,31 +84,58 @@ def _share_of_code(legs: Retrievers, best: Sequence[Candidate], resources: Mappi
     return sum([resource.lang in CODE_LANGS for resource in resources.values()]) / len(resources)
 
 
-def _definers(
-    legs: Retrievers, question: AnalyzedQuery, names: Sequence[str], bare: Sequence[int]
-) -> tuple[dict[int, list[str]], dict[int, float]]:
-    """By chunk, those of the names that it defines, as they are written, else in another case or style; and scores.
+class _Definers(NamedTuple):
+    """By chunk, the asked names that it defines, the place of the first of them, and its score by words.
 
-    `bare` chunks have no language, so that no field tells their names.
+    `is_exact` says that a definition is written as the question writes the name.
+    """
+
+    names: dict[int, list[str]]
+    places: dict[int, tuple[int, int]]
+    scores: Mapping[int, float]
+    is_exact: bool
+
+
+def _definers(legs: Retrievers, question: AnalyzedQuery, names: Sequence[str], bare: Sequence[int]) -> _Definers:
+    """The chunks that define any of the names, as they are written, else in another case or style.
+
+    Of a qualified name the definitions in its scope count, if there are any. `bare` chunks have no language, so that no
+    field tells their names.
     """
     if not names:
-        return {}, {}
+        return _Definers({}, {}, {}, is_exact=False)
     weights = question.plan.weights
     scores = dict(legs.keyword.definers(names, question.node, question.filters, _MOST_DEFINERS, weights))
-    defined = {
-        cid: {one.name for one in named_lines(stored.text, stored.resource.lang)}
-        for cid, stored in legs.store.chunks(list(scores)).items()
-    }
-    loose = {cid: set(map(loose_name, own)) for cid, own in defined.items()}
-    found: dict[int, list[str]] = {}
+    stored = legs.store.chunks(list(scores))
+    lines = [
+        (stored[cid], one)
+        for cid in scores
+        if cid in stored
+        for one in named_lines(stored[cid].text, stored[cid].resource.lang)
+    ]
+    scopes = {last: around[-1] for word in question.text.split() for *around, last in [name_parts(word)] if around}
+    found = _Definers({}, {}, scores, is_exact=any(line.name in names for _, line in lines))
     for name in names:
-        exact = [cid for cid in scores if name in defined.get(cid, ())]
-        for cid in exact or [cid for cid in scores if loose_name(name) in loose.get(cid, ())]:
-            found.setdefault(cid, []).append(name)
-    for cid, stored in legs.store.chunks(bare).items() if bare else ():
-        if own := [name for name in names if defines(stored.text, name)]:
-            found[cid] = own
-    return found, scores
+        own = [(chunk, line) for chunk, line in lines if line.name == name]
+        own = own or [(chunk, line) for chunk, line in lines if loose_name(line.name) == loose_name(name)]
+        scope = scopes.get(name, "")
+        for chunk, line in (scope and [one for one in own if _is_within(scope, *one)]) or own:
+            defined = found.names.setdefault(chunk.chunk.cid, [])
+            if name not in defined:
+                defined.append(name)
+            if place := re.compile(rf"(?<!\w){re.escape(line.name)}(?!\w)").search(chunk.text, line.start):
+                found.places.setdefault(chunk.chunk.cid, place.span())
+    for cid, chunk in legs.store.chunks(bare).items() if bare else ():
+        if looking := [name for name in names if defines(chunk.text, name)]:
+            found.names[cid] = looking
+    return found
+
+
+def _is_within(scope: str, stored: StoredChunk, line: NamedLine) -> bool:
+    """Whether a definition stands in a scope, which may begin above its chunk."""
+    row = stored.text.count("\n", 0, line.start)
+    around = enclosing_name(stored.text, stored.resource.lang, stored.chunk.heading, row).split(".")[:-1]
+    return loose_name(scope) in map(loose_name, (line.scope, *around))
 
 
 def _as_candidates(found: Found, scores: Mapping[int, float]) -> list[Candidate]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,7 +19,7 @@ from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, 
 from findling.faces.mcp.transport.server import make_server
 from findling.service.engine.client import LocalClient
 from findling.service.settings.settings import Settings
-from tests.faces.mcp_desks import Served, call, served
+from tests.faces.mcp_desks import Served, call, served, told
 
 LONG = "漢字資料文書報告書類文件集合保存場所説明" * 3
 
@@ -80,6 +82,8 @@ def test_the_least_of_a_result_can_still_be_fetched(long_names: Served) -> None:
     page = call(long_names.server, "search", query="session token", limit=5, max_chars=1000)
     assert len(compact_json(page)) <= 1000
     (hit,) = page["results"]
+    assert hit["path"].startswith(LONG)
+    assert "session token" in hit["snippet"]
     assert "session token" in call(long_names.server, "fetch", id=hit["id"])["text"]
 
 
@@ -112,9 +116,58 @@ def test_what_is_left_out_says_how_to_get_at_it(long_names: Served, root: Path) 
     assert alike["left_out"].endswith("; ask with a larger max_chars")
     with served(root, mcp__max_tokens=900) as one:
         by_tokens = call(one.server, "search", query="session token", max_chars=100_000)
-        assert by_tokens["left_out"].endswith("results; go on with next_cursor")
+        assert by_tokens["left_out"].endswith("addresses; go on with next_cursor")
         alike = call(one.server, "similar", id=first["id"], max_chars=100_000)
-        assert alike["left_out"].endswith("results; max_tokens allows no more")
+        assert alike["left_out"].endswith("; max_tokens allows no more")
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Python's own asyncio: passages of many lines, and definitions with symbols."""
+    root = tmp_path_factory.mktemp("code") / "asyncio"
+    shutil.copytree(Path(asyncio.__file__).parent, root, ignore=shutil.ignore_patterns("__pycache__"))
+    with served(root) as one:
+        one.engine.index()
+        yield one
+
+
+@pytest.mark.parametrize("max_tokens", [250, 300, 400, 600, 1000, 1500])
+def test_a_small_budget_keeps_few_results_whole(code: Served, max_tokens: int) -> None:
+    query = {"query": "call_soon_threadsafe", "limit": 10}
+    most = call(code.server, "search", **query, max_chars=100_000)["results"]
+    page = call(code.server, "search", **query, max_tokens=max_tokens)
+    assert count_tokens(compact_json(page)) <= max_tokens
+    places = [(hit["path"], hit["lines"], hit.get("symbol")) for hit in page["results"]]
+    assert places == [(hit["path"], hit["lines"], hit.get("symbol")) for hit in most[: len(places)]]
+    for hit, was in zip(page["results"], most, strict=False):
+        assert {row.rstrip() for row in hit["snippet"].split("\n")} <= {
+            row.rstrip() for row in was["snippet"].split("\n")
+        }
+    assert "call_soon_threadsafe" in page["results"][0]["snippet"]
+    # Snippets become shorter from the last one up, and only where no more than three results are left.
+    sizes = [len(hit["snippet"].split("\n")) for hit in page["results"]]
+    assert (sizes[0] > 1 or max(sizes) == 1) and (len(sizes) <= 3 or 1 not in sizes)
+    left = len(most) - len(sizes)
+    assert page["left_out"].startswith(f"the last {left} of 10 results, " if left else "why")
+    assert ("snippet" in page["left_out"]) is (1 in sizes)
+    assert page["next_cursor"]
+
+
+@pytest.mark.parametrize("name", ["search", "similar"])
+def test_nothing_empty_is_said(code: Served, name: str) -> None:
+    asked = {"query": "call_soon_threadsafe"} if name == "search" else {"id": "events.py"}
+    for options in ({}, {"max_tokens": 300}):
+        page = call(code.server, name, **asked, **options)
+        empty = {key for one in (page, *page["results"]) for key, value in one.items() if value in ("", [], {}, None)}
+        assert empty <= {"left_out", "next_cursor", "degraded"}
+
+
+def test_errors_name_what_the_tools_have(code: Served) -> None:
+    assert told(code.server, "grep", pattern="call_soon(").endswith(
+        "; try: fixed: true searches for the characters as they are"
+    )
+    assert told(code.server, "outline", id="nothing.py").endswith("; try: glob lists the paths that are")
+    assert call(code.server, "grep", pattern="call_soon(", fixed=True)["lines"] > 5
 
 
 def test_an_answer_that_is_cut_is_searched_for_once(long_names: Served) -> None:

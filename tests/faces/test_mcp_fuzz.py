@@ -153,7 +153,8 @@ def test_an_answer_always_fits(seed: int) -> None:
         "next_cursor": "x" * 160,
     }
     budget = Budget(chance.randint(500, 3000), chance.randint(1000, 9000))
-    fitted, kept = fit_answer(document, budget)
+    best = [result["snippet"].partition("\n")[0] for result in document["results"]]
+    fitted, kept = fit_answer(document, budget, best)
     assert budget.allows(fitted)
     assert len(fitted["results"]) == kept >= min(1, len(document["results"]))
     shown = [result["passage"] for result in fitted["results"]]

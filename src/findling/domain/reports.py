@@ -7,11 +7,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from findling.domain.errors import InvalidValueError
 from findling.domain.results import Degradation
 from findling.domain.values import record
 
 __all__ = [
     "Check",
+    "ExpressionError",
     "GlobAnswer",
     "GrepAnswer",
     "GrepRequest",
@@ -122,6 +124,10 @@ class Check:
     ok: bool
     detail: str
     hint: str = ""
+
+
+class ExpressionError(InvalidValueError):
+    """A pattern that is no regular expression; a face has its own way to ask for plain text."""
 
 
 @record(kw_only=True)

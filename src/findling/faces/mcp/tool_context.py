@@ -40,12 +40,12 @@ def for_caller(error: FindlingError, caller: Caller) -> FindlingError:
 
 
 @contextmanager
-def naming() -> Iterator[None]:
+def naming(hint: str = "an id, a passage or a path that search gives") -> Iterator[None]:
     """Hint at the source of names when one is unknown, in the same words for a hidden one."""
     try:
         yield
     except NotFoundError as error:
-        raise NotFoundError(error.message, hint="an id, a passage or a path that search gives") from error
+        raise NotFoundError(error.message, hint=hint) from error
 
 
 def told(error: FindlingError) -> str:

@@ -11,6 +11,7 @@ from re import _parser as parser
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
+from findling.domain.reports import ExpressionError
 
 __all__ = ["AnyExpression", "LinePattern", "compile_lines", "folded"]
 
@@ -129,7 +130,7 @@ def _reported(source: str) -> Iterator[None]:
             warnings.simplefilter("ignore")  # `[[` and `--` in a class may mean something else in a later Python
             yield
     except (re.error, RecursionError, OverflowError) as error:
-        raise InvalidValueError(
+        raise ExpressionError(
             f"{source!r} is no regular expression: {error}", hint="-F searches for the characters as they are"
         ) from error
 

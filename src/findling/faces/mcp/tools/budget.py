@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from findling.domain.values import counted
-from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS, cut
+from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS, cut, without_empty
 
 __all__ = ["Budget", "compact_json", "count_tokens", "end_of_line", "fit_answer", "fit_facts", "fit_text"]
 
 _ASCII_PER_TOKEN = 4
 _LAST_LATIN = "\u024f"
 
-_SNIPPET_STEPS = (400, 240, 120, 60, 0)
-"""Characters of a snippet that are kept, step by step, before any result is dropped."""
+_FEW = 3
+"""Results that are kept before their snippets become shorter."""
+
+_LEAST_LINE = 120
+"""Characters of a best line that are kept where nothing else can be cut."""
+
+_UNLIMITED = 1 << 62
 
 _LEAST_DROPPED = 0.2
 """Share of a text that may be given up so that it ends with a whole line."""
 
 _LEAST_TEXT = 20
 """The least characters of a text: a reader of its parts must get on."""
-
-_LONGEST_TOLD = 90
 
 
 class Budget(NamedTuple):
@@ -56,36 +59,44 @@ def count_tokens(text: str) -> int:
     return -(-plain // _ASCII_PER_TOKEN) + -(-latin // 2) + len(text) - plain - latin
 
 
-def fit_answer(document: dict[str, Any], budget: Budget, *, can_go_on: bool = True) -> tuple[dict[str, Any], int]:
+def fit_answer(
+    document: dict[str, Any], budget: Budget, best: Sequence[str], *, can_go_on: bool = True
+) -> tuple[dict[str, Any], int]:
     """The answer of a search within its budget, and how many of its results are left: one at least, if there is any.
 
-    Snippets become shorter first, then results go from the end; `truncated` and `left_out` say so. What is not about
-    results goes last of all. `can_go_on` says that a cursor behind what is left will be told.
+    Extras of results go first, then results from the end, down to three. Then snippets become their `best` lines,
+    from the last one up, and more results go; then other facts, and long names last of all. `truncated` and
+    `left_out` say so. `can_go_on` says that a cursor behind what is left will be told.
     """
     results = document["results"]
     if budget.allows(document):
         return document, len(results)
-    steps = list(_shortened(results))
-    for shorter, told in steps:
-        fitted = {**document, "results": shorter, "truncated": True, "left_out": told}
+
+    def said(kept: list[dict[str, Any]], *further: str, more_chars: bool = True) -> dict[str, Any]:
+        told = _told(kept, results, further, more_chars=more_chars, can_go_on=can_go_on)
+        return {**document, "results": kept, "truncated": True, "left_out": told}
+
+    lean = [_lean(result) for result in results]
+
+    def most(limits: Budget) -> int:
+        return _most(len(lean), lambda count: limits.allows(said(lean[:count])))
+
+    # Where tokens alone would allow more results, it is the characters that are too few.
+    count, by_tokens = most(budget), most(Budget(budget.tokens, _UNLIMITED))
+    smaller = [lean[:count]] if count >= min(_FEW, len(lean)) else list(_smaller(lean[:_FEW], best))
+    for kept in smaller:
+        fitted = said(kept, more_chars=by_tokens > len(kept))
         if budget.allows(fitted):
-            return fitted, len(results)
-    fewest = steps[-1][0]
-
-    def withcut(count: int, told: str = "x" * _LONGEST_TOLD) -> dict[str, Any]:
-        return {**document, "results": fewest[:count], "truncated": True, "left_out": told}
-
-    most = max(0, len(results) - 1)
-    kept = max(min(1, len(results)), _most(most, lambda count: budget.allows(withcut(count))))
-    # Where tokens alone would have allowed one more, it is the characters that are too few.
-    is_short = kept < len(results) and Budget(budget.tokens, 1 << 62).allows(withcut(kept + 1))
-    fitted = withcut(kept, _told(kept, len(results), more_chars=is_short, can_go_on=can_go_on))
+            return fitted, len(kept)
     never = ("results", "left_out", "next_cursor", "search_type", "quality")
-    least = fit_facts(fitted, budget, kept=never)
-    if not budget.allows(least):
-        barest = {**fitted, "results": [_barest(result) for result in fitted["results"]]}
-        least = fit_facts(barest, budget, kept=never)
-    return least, kept
+    least = document
+    for barer in _barer(smaller[-1]):
+        further = ["other facts", *(["long names"] if barer != smaller[-1] else [])]
+        fitted = said(barer, *further, more_chars=by_tokens > len(barer))
+        least = without_empty(fit_facts(fitted, budget, kept=never))
+        if budget.allows(least):
+            break
+    return least, len(smaller[-1])
 
 
 def fit_facts(document: dict[str, Any], budget: Budget, kept: Collection[str] = ()) -> dict[str, Any]:
@@ -126,50 +137,75 @@ def end_of_line(text: str, size: int) -> int:
     return end if end >= size * (1 - _LEAST_DROPPED) else size
 
 
-def _shortened(results: list[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], str]]:
-    """The results with ever shorter snippets, in the last steps without what can be had by other means; what went."""
-    for size in _SNIPPET_STEPS:
-        yield [_cut(result, size) for result in results], "parts of snippets"
-    bare = [{**_cut(result, 0), "preview": "", "why": result["why"][:1], "metadata": {}} for result in results]
-    yield bare, "snippets, previews and metadata"
-    yield [_lean(result) for result in bare], "snippets, previews, metadata and what is long of addresses"
+def _smaller(results: list[dict[str, Any]], best: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
+    """Ever less of a few results: their best lines alone, from the last one up; then fewer results in the same way."""
+    for count in range(len(results), 0, -1):
+        shown = results[:count]
+        yield shown
+        for place in range(count - 1, -1, -1):
+            shown = [*shown[:place], _with_best(shown[place], best[place]), *shown[place + 1 :]]
+            yield shown
+
+
+def _barer(results: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The results as they are, with short names, with a part of their lines, and without a path that is too long."""
+    yield results
+    for shorten in (_with_short_names, _with_part_of_line, _without_path):
+        results = [shorten(result) for result in results]
+        yield results
 
 
 def _lean(result: dict[str, Any]) -> dict[str, Any]:
-    """A result whose path is said once, in its id, and whose address is a short one."""
-    path = "" if result["id"].endswith(result["path"]) else result["path"]
+    """A result without what repeats its place and its snippet, and with a short address and title."""
     short = DOCUMENT_ADDRESS + result["passage"]
-    return {**result, "path": path, "url": min(result["url"], short, key=len), "title": cut(result["title"], 60)}
+    title = result["title"]
+    name = title.rpartition("/")[2] if result["id"].endswith(title) else title
+    kept = {key: value for key, value in result.items() if key not in ("preview", "metadata", "why")}
+    return {**kept, "url": min(result["url"], short, key=len), "title": cut(name, 60)}
 
 
-def _barest(result: dict[str, Any]) -> dict[str, Any]:
-    """As little of a result as can still be fetched."""
-    bare = {
-        **result,
-        "path": "",
-        "symbol": "",
-        "title": cut(result["title"], 20),
-        "lines": cut(result["lines"], 20),
-        "why": [],
-    }
-    return {**bare, "id": min(result["id"], result["passage"], key=len)}
+def _with_best(result: dict[str, Any], row: str) -> dict[str, Any]:
+    return {**result, "snippet": row} if len(row) < len(result.get("snippet", "")) else result
 
 
-def _told(kept: int, of: int, *, more_chars: bool, can_go_on: bool) -> str:
+def _with_short_names(result: dict[str, Any]) -> dict[str, Any]:
+    """A result that says its path once, and can still be fetched."""
+    names = {"title": cut(result["title"], 20), "id": min(result["id"], result["passage"], key=len)}
+    return {**result, **names, **{key: cut(result[key], 40) for key in ("lines", "symbol") if key in result}}
+
+
+def _with_part_of_line(result: dict[str, Any]) -> dict[str, Any]:
+    return {**result, "snippet": cut(result["snippet"], _LEAST_LINE)} if "snippet" in result else result
+
+
+def _without_path(result: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in result.items() if key not in ("path", "symbol", "snippet")}
+
+
+def _told(
+    kept: list[dict[str, Any]],
+    results: list[dict[str, Any]],
+    further: Iterable[str],
+    *,
+    more_chars: bool,
+    can_go_on: bool,
+) -> str:
     """A note of what is left out of an answer, and how to get it."""
-    if kept == of:
-        return "snippets, previews, metadata and whatever else is long"
+    left = len(results) - len(kept)
+    pairs = zip(kept, results, strict=False)
+    shortened = sum(one.get("snippet") != was.get("snippet") for one, was in pairs)
+    parts = [
+        *([f"the last {left} of {counted(len(results), 'result')}"] if left else []),
+        *([f"parts of {counted(shortened, 'snippet')}"] if shortened else []),
+        *(["why, previews, metadata and long addresses"] if results else []),
+        *further,
+    ]
     ways = [
         *(["ask with a larger max_chars"] if more_chars else []),
         *(["go on with next_cursor"] if can_go_on else []),
     ]
-    left = f"the last {of - kept} of {counted(of, 'result')}"
-    return f"{left}; {' or '.join(ways)}" if ways else f"{left}; max_tokens allows no more"
-
-
-def _cut(result: dict[str, Any], size: int) -> dict[str, Any]:
-    snippet = result["snippet"]
-    return result if len(snippet) <= size else {**result, "snippet": f"{snippet[:size]}…" if size else ""}
+    how = f"; {' or '.join(ways) or 'max_tokens allows no more'}" if left else ""
+    return f"{', '.join(parts)}{how}"
 
 
 def _most(upper: int, fits: Callable[[int], bool]) -> int:

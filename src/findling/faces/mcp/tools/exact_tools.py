@@ -6,10 +6,11 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile, Progress
+from findling.domain.errors import InvalidValueError
+from findling.domain.reports import ExpressionError, GrepAnswer, GrepRequest, MatchedFile, Progress
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
-from findling.faces.mcp.tool_context import Desk
+from findling.faces.mcp.tool_context import Desk, naming
 from findling.faces.mcp.tools.arguments import GlobArguments, GrepArguments, OutlineArguments, RefsArguments
 from findling.faces.mcp.tools.budget import Budget
 from findling.faces.mcp.tools.tool_results import cut
@@ -83,7 +84,12 @@ def grep_lines(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -
         limit=asked.limit,
     )
     with desk.reading() as client:
-        answer = client.grep(request)
+        try:
+            answer = client.grep(request)
+        except ExpressionError as error:
+            raise InvalidValueError(
+                error.message, hint="fixed: true searches for the characters as they are"
+            ) from error
         client.finish()
     budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
     return _fitted(answer, list(dict.fromkeys(map(str, [*desk.notes, *answer.degraded]))), budget)
@@ -122,7 +128,7 @@ def list_refs(desk: Desk, asked: RefsArguments, on_progress: Progress | None) ->
 
 def outline_file(desk: Desk, asked: OutlineArguments, on_progress: Progress | None) -> dict[str, Any]:
     """The definitions of a file, each as `first-last: signature`, indented by their level; as many as fit."""
-    with desk.reading() as client:
+    with desk.reading() as client, naming("glob lists the paths that are"):
         answer = client.outline(asked.id)
     budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
     rows = [

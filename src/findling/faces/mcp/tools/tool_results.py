@@ -18,17 +18,17 @@ __all__ = [
     "ITEM_TYPES",
     "ExplainResult",
     "FetchResult",
-    "IndexResult",
-    "RememberResult",
     "SearchResult",
     "SearchResults",
     "SimilarResults",
     "StatusResult",
+    "best_rows",
     "cut",
     "describe_explanation",
     "describe_fetched",
     "describe_search",
     "iso_time",
+    "without_empty",
 ]
 
 DOCUMENT_ADDRESS = "findling://document/"
@@ -46,8 +46,11 @@ _LONGEST_TEXT = 300
 _MOST_REASONS = 4
 _MOST_TOLD = 10
 
+_ALWAYS = frozenset({"results", "left_out", "next_cursor", "degraded"})
+"""Keys of an answer that are there when they are empty, too: a client reads them after every answer."""
 
-class SearchResult(TypedDict):
+
+class SearchResult(TypedDict, total=False):
     path: str
     lines: str
     symbol: str
@@ -63,7 +66,7 @@ class SearchResult(TypedDict):
     metadata: dict[str, Any]
 
 
-class SearchResults(TypedDict):
+class SearchResults(TypedDict, total=False):
     results: list[SearchResult]
     total: int
     total_is_exact: bool
@@ -125,21 +128,6 @@ class StatusResult(TypedDict):
     details: dict[str, Any]
 
 
-class RememberResult(TypedDict):
-    id: str
-    outcome: str
-
-
-class IndexResult(TypedDict):
-    added: int
-    updated: int
-    removed: int
-    unchanged: int
-    failed: int
-    skipped: dict[str, int]
-    seconds: float
-
-
 def describe_search(
     answer: SearchAnswer,
     root: Path | None,
@@ -153,7 +141,7 @@ def describe_search(
     `items` are the documents of those hits that describe themselves. The first `whole` results show all lines of
     their hits, the others a few around the best one.
     """
-    return {
+    document = {
         "results": [
             _result(hit, root, items.get(hit.rid), is_full=is_full, is_whole=place < whole)
             for place, hit in enumerate(answer.hits)
@@ -176,6 +164,17 @@ def describe_search(
         "relaxed": [_looser(hit) for hit in answer.relaxed[:_MOST_TOLD]],
         "related": [_neighbour(hit) for hit in answer.related],
     }
+    return without_empty(document)
+
+
+def best_rows(answer: SearchAnswer) -> list[str]:
+    """The best line of each hit, as its snippet has it."""
+    return [_snippet(hit.lines[_best_of(hit) :][:1], is_whole=False) for hit in answer.hits]
+
+
+def without_empty(document: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer or a result without its empty texts, lists and maps, which would cost tokens and say nothing."""
+    return {name: value for name, value in document.items() if name in _ALWAYS or value not in ("", [], {}, None)}
 
 
 def describe_fetched(
@@ -204,7 +203,7 @@ def describe_fetched(
         "url": _address(
             document.rid, document.type, document.path, root, 0 if document.is_whole else document.line_start
         ),
-        "metadata": {**_filled(facts), "is_whole": document.is_whole, "characters": len(document.text)},
+        "metadata": {**without_empty(facts), "is_whole": document.is_whole, "characters": len(document.text)},
         "truncated": next_offset is not None,
         "next_offset": next_offset,
     }
@@ -259,7 +258,7 @@ def _result(
         facts["passages"] = [
             {"passage": one.id, "lines": _lines(one.line_start, one.line_end, one.place)} for one in hit.passages
         ]
-    return {
+    result = {
         "path": hit.path,
         "lines": _lines(hit.line_start, hit.line_end, hit.place),
         "symbol": cut(hit.symbol, _LONGEST_PREVIEW),
@@ -272,8 +271,9 @@ def _result(
         "snippet": _snippet(shown, is_whole=is_whole),
         "preview": cut(facts.get("description") or _best_line(hit), _LONGEST_PREVIEW),
         "why": reasons[: _MOST_TOLD if is_full else _MOST_REASONS],
-        "metadata": _filled(facts),
+        "metadata": without_empty(facts),
     }
+    return without_empty(result)
 
 
 def _neighbour(hit: Hit) -> dict[str, Any]:
@@ -388,10 +388,6 @@ def _lines(first: int, last: int, place: str) -> str:
 
 def _told(texts: Iterable[str]) -> list[str]:
     return [cut(text, _LONGEST_TEXT) for text in list(texts)[:_MOST_TOLD]]
-
-
-def _filled(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if value not in ("", [], {}, None)}
 
 
 def cut(text: str, size: int) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from typing_extensions import TypedDict
+
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
@@ -22,7 +24,7 @@ from findling.service.index.documents import FetchedDocument
 from findling.service.settings.type_plugins import declared_types
 from findling.text.snippets import WHOLE_PASSAGE
 
-__all__ = ["TOOLS", "Tool", "Work", "offered_tools"]
+__all__ = ["TOOLS", "IndexResult", "RememberResult", "Tool", "Work", "offered_tools"]
 
 
 _LONGEST_CURSOR = 160
@@ -30,6 +32,21 @@ _LONGEST_CURSOR = 160
 
 Work = Callable[[Desk, Any, Progress | None], dict[str, Any]]
 """The work of a tool; it may block."""
+
+
+class RememberResult(TypedDict):
+    id: str
+    outcome: str
+
+
+class IndexResult(TypedDict):
+    added: int
+    updated: int
+    removed: int
+    unchanged: int
+    failed: int
+    skipped: dict[str, int]
+    seconds: float
 
 
 class Tool(NamedTuple):
@@ -72,7 +89,8 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
     document = _with_passages(lambda whole: _described(desk, answer, is_full=is_full, whole=whole), answer, budget)
     if budget.allows(document):
         return document
-    fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget)
+    best = shapes.best_rows(answer)
+    fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget, best)
     with desk.reading() as client:
         return {**fitted, "next_cursor": client.cursor_after(request, answer, kept)}
 
@@ -86,7 +104,7 @@ def _similar(desk: Desk, asked: given.SimilarArguments, on_progress: Progress | 
     with desk.reading() as client, naming():
         answer = client.similar(asked.id, asked.limit)
     document = _described(desk, answer, is_full=False)
-    return fit_answer(document, _budget(desk, *asked.sizes()), can_go_on=False)[0]
+    return fit_answer(document, _budget(desk, *asked.sizes()), shapes.best_rows(answer), can_go_on=False)[0]
 
 
 def _fetch(desk: Desk, asked: given.FetchArguments, on_progress: Progress | None) -> dict[str, Any]:
@@ -219,7 +237,7 @@ TOOLS: tuple[Tool, ...] = (
         "remember",
         "Keep a short text that will be worth knowing later. The same text again is the same memory.",
         given.RememberArguments,
-        shapes.RememberResult,
+        RememberResult,
         _remember,
         writes=True,
         is_offered=lambda desk: desk.may_remember,
@@ -228,7 +246,7 @@ TOOLS: tuple[Tool, ...] = (
         "index",
         "Take in files that are new, changed or gone.",
         given.NoArguments,
-        shapes.IndexResult,
+        IndexResult,
         _index,
         writes=True,
         is_offered=lambda desk: desk.may_index,

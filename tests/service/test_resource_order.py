@@ -110,6 +110,7 @@ def test_prose_is_left_to_its_words(tmp_path: Path) -> None:
         answer = engine.search("session pool")
         assert "resources" not in {step["name"] for step in answer.plan["steps"]}
         assert paths(answer)[0] == "tests/session.md"
+        assert "resources" not in {step["name"] for step in engine.search("Session").plan["steps"]}
 
 
 def test_a_plan_without_a_router_keeps_the_order_of_words(engine: findling.Engine) -> None:
@@ -177,3 +178,26 @@ def test_of_a_qualified_name_only_the_definition_in_its_scope_counts(tmp_path: P
             "Digest.flow"
         ]
         assert sum(step.name == "definition" for hit in engine.search("flow").hits for step in hit.receipt.steps) == 3
+
+
+@pytest.mark.parametrize("suffix", ["rst", "md"])
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_name_that_code_defines_is_found_there_though_documents_have_it_more_often(
+    tmp_path: Path, mode: str, suffix: str
+) -> None:
+    said = "A request begins a request. The request context of a Request keeps the request.\n"
+    documents = {f"docs/part{n}.{suffix}": f"Request {n}\n=========\n\n{said * 3}" for n in range(80)}
+    body = "".join(f"    def part_{n}(self, value):\n        return self.values[{n}], value\n\n" for n in range(20))
+    wrappers = f"import typing\n\n\nclass Request(Base):\n    routing = None\n\n{body}\n\ndef error():\n    pass\n"
+    root = write(tmp_path / "tree", {**documents, "src/wrappers.py": wrappers})
+    with findling.open(root, settings=settings(root)) as engine:
+        engine.index()
+        for query in ("Request", "wrappers.Request", "`Request`"):
+            first, *others = engine.search(query, mode=mode).hits
+            assert (first.path, first.line, first.symbol) == ("src/wrappers.py", 4, "Request"), query
+            assert all(hit.score <= first.score for hit in others), query
+        # An everyday word, another case, and a sentence ask for what the documents say.
+        for query in ("request", "REQUEST", "The Request context"):
+            answer = engine.search(query, mode=mode)
+            assert "resources" not in {step["name"] for step in answer.plan["steps"]}, query
+            assert answer.hits[0].path.startswith("docs/"), query

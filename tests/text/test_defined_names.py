@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from findling.domain.resources import Chunk
-from findling.text.analysis.scripts import name_parts, name_terms
+from findling.text.analysis.scripts import name_parts, name_terms, written_name
 from findling.text.chunking.defined_names import defined_terms, enclosing_name, named_lines
 
 CODE = {
@@ -109,6 +109,13 @@ def test_name_parts_are_those_of_every_style() -> None:
     for qualified in ("Session.send", "Session::send", "Session->send", "Session#send", "Session.send()"):
         assert name_parts(qualified) == ["Session", "send"]
     assert name_parts("::") == []
+
+
+def test_a_written_name_is_one_word_with_a_capital_or_an_underscore() -> None:
+    names = {"Request": "Request", "url_for": "url_for", "`Session.send()`": "send", "std::Vec": "Vec", "_x": "_x"}
+    assert {text: written_name(text) for text in names} == names
+    for text in ("", "request", "config.json", "example.com", "The Request", "E-mail", "::", "3.5", "what?"):
+        assert written_name(text) == "", text
 
 
 def _chunk(start: int, end: int) -> Chunk:

@@ -22,6 +22,7 @@ from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang, nearness_to
+from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -282,12 +283,18 @@ def _fill_page(
 
 
 def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
-    """The findings in the order of evidence about resources, if the router may and the best of them may be code."""
+    """The findings in the order of evidence about resources, if the router may and code may have been meant.
+
+    Either some of the best may be code, or the question is a name that code defines.
+    """
     if not question.plan.route or question.reading == "browse" or legs.keyword.unit == "page":
         return found
     best = legs.store.resources_of([candidate.cid for candidate in found.candidates[:_JUDGED]])
     if all(resource.lang in _PROSE for resource in best.values()):
-        return found
+        # Most questions have more than a word: they need no look at names.
+        name = written_name(question.text) if " " not in question.text else ""
+        if not name or not legs.keyword.definers([name], question.node, question.filters, 1):
+            return found
     from findling.pipelines.retrieve.resource_order import order_by_resources
 
     return order_by_resources(legs, question, found, best)

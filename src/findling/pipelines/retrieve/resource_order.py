@@ -14,7 +14,7 @@ from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.retrieval import COMPARED
 from findling.ranking.evidence import falling, words_evidence
 from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
-from findling.text.analysis.scripts import loose_name, name_parts
+from findling.text.analysis.scripts import loose_name, name_parts, written_name
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import NamedLine, enclosing_name, named_lines
 from findling.text.query.asked_names import defines, looks_like_code
@@ -39,20 +39,24 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
     """The findings with the best candidates in the order of their evidence and of that about their resources.
 
     The first hit keeps the score of its evidence, and the others score in proportion. Answers that are not about code
-    stay as they are. Some resources are `known` already.
+    stay as they are; a question that is a name, written like one, is about the code that defines it. Some resources are
+    `known` already.
     """
     best = found.candidates[:COMPARED]
     resources = {**known, **legs.store.resources_of([one.cid for one in best if one.cid not in known])}
-    share = _share_of_code(legs, best, resources)
-    if share < _SOME:
+    share, is_defined = _share_of_code(legs, best, resources), bool(written_name(question.text))
+    if share < _SOME and not is_defined:
         return found
     from findling.sources.files.path_clues import resource_question  # prose needs no clues of paths
 
     asked = resource_question(question.text)
-    if share < _MOST:
-        asked = asked._replace(roles=asked.roles | {"documentation"})
     bare = [cid for cid, resource in resources.items() if not resource.lang]
     definers = _definers(legs, question, asked.names, bare)
+    is_defined = is_defined and definers.is_exact
+    if share < _MOST and not is_defined:
+        if share < _SOME:
+            return found
+        asked = asked._replace(roles=asked.roles | {"documentation"})
     if asked.is_name and (missing := [cid for cid in definers.names if cid not in resources]):
         best += _as_candidates(found, {cid: definers.scores[cid] for cid in missing})
         resources |= legs.store.resources_of(missing)

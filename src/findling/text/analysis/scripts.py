@@ -22,6 +22,7 @@ __all__ = [
     "unicode_terms",
     "word_spans",
     "words_of_run",
+    "written_name",
 ]
 
 
@@ -106,6 +107,18 @@ def name_parts(text: str) -> list[str]:
 def loose_name(name: str) -> str:
     """The name without case and separators: `getUser`, `get_user` and `GET-USER` are one."""
     return name.replace("_", "").replace("-", "").lower()
+
+
+def written_name(text: str) -> str:
+    """The innermost name of a text that is one word written like a name, with a capital or `_`; else empty.
+
+    `config.json` and `example.com` are written like files and hosts.
+    """
+    word = text.strip("`'\"(){};, ")
+    if not word or (word.islower() and "_" not in word):
+        return ""
+    parts = name_parts(word)
+    return parts[-1] if parts and parts[-1].isidentifier() else ""
 
 
 _SCOPE_MARKS = r"::|->|[.:#\\/()]"

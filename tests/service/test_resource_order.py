@@ -159,6 +159,7 @@ def test_a_hit_that_defines_the_asked_name_shows_the_line_of_the_definition(
             ("semTryOwn", "sem.c", 6, "sem_try_own"),
             ("Auth.flow", "auth.py", 2, "Auth.flow"),
             ("DigestAuth.flow", "auth.py", 8, "DigestAuth.flow"),
+            ("`DigestAuth.flow()`", "auth.py", 8, "DigestAuth.flow"),
             ("ContentParser", "parser.js", 1, "ContentParser"),
         ):
             hit = engine.search(query, mode=mode).hits[0]

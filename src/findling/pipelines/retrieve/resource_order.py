@@ -117,7 +117,8 @@ def _definers(legs: Retrievers, question: AnalyzedQuery, names: Sequence[str], b
         if cid in stored
         for one in named_lines(stored[cid].text, stored[cid].resource.lang)
     ]
-    scopes = {last: around[-1] for word in question.text.split() for *around, last in [name_parts(word)] if around}
+    words = question.text.replace("`", " ").split()
+    scopes = {last: around[-1] for word in words for *around, last in [name_parts(word)] if around}
     found = _Definers({}, {}, scores, is_exact=any(line.name in names for _, line in lines))
     for name in names:
         own = [(chunk, line) for chunk, line in lines if line.name == name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -44,6 +45,25 @@ MOST_QUERIES = 1024
 
 _kept: WeakKeyDictionary[Embedder, OrderedDict[str, Vectors]] = WeakKeyDictionary()
 _lock = threading.Lock()
+
+
+_LEAST_BYTES = 192_000_000
+"""Address space that numpy, OpenBLAS and onnxruntime map for a first question."""
+
+
+def _require_memory() -> None:
+    """Raise MemoryError where a limit does not leave what numpy needs: OpenBLAS would end the process."""
+    if "numpy" in sys.modules or sys.platform == "win32":
+        return
+    import mmap
+    import resource
+
+    if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        return
+    try:
+        mmap.mmap(-1, _LEAST_BYTES).close()
+    except OSError as error:
+        raise MemoryError("a limit leaves too little memory for a search by meaning") from error
 
 
 def query_vector(embedder: Embedder, text: str) -> Vectors:
@@ -206,10 +226,11 @@ def find_by_meaning(
     """The chunks nearest to the query, and those in `also`, each judged by the best vectors there are of it.
 
     `held` are the words of the query that the index holds, whatever a model knows. Raises ModelError when the query
-    cannot be turned into a vector.
+    cannot be turned into a vector, MemoryError where a limit leaves too little of it.
     """
     from findling.text.analysis.wordpieces import known_share
 
+    _require_memory()
     found: dict[int, Evidence] = {}
     judges = []
     for space in spaces:

@@ -208,7 +208,8 @@ def test_an_mcp_client_finds_the_items_above_and_the_files_of_its_folder(tree: P
         above.engine.memories.remember("the walrus memory")
     with served(tree / "sub", store__home=str(tree.parent / "indexes")) as below:
         found = call(below.server, "search", query="walrus")
-    assert {one.get("path") or one["type"] for one in found["results"]} == {"memory", "sub/below.md", "sub/deep/deeper.md"}
+    names = {one.get("path") or one["type"] for one in found["results"]}
+    assert names == {"memory", "sub/below.md", "sub/deep/deeper.md"}
 
 
 @pytest.fixture

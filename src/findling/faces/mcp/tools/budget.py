@@ -83,7 +83,7 @@ def fit_answer(
 
     # Where tokens alone would allow more results, it is the characters that are too few.
     count, by_tokens = most(budget), most(Budget(budget.tokens, _UNLIMITED))
-    smaller = [lean[:count]] if count >= min(_FEW, len(lean)) else list(_smaller(lean[:_FEW], best))
+    smaller = [lean[:count]] if count >= min(_FEW, len(lean)) else list(_smaller(lean[:_FEW], best)) or [[]]
     for kept in smaller:
         fitted = said(kept, more_chars=by_tokens > len(kept))
         if budget.allows(fitted):

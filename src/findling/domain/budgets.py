@@ -144,9 +144,9 @@ class WorkBudget:
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """The result of `make` at the first call with a key: an answer builds the same leaf several times."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: _T = self._made[key]
+        made: _T | None = self._made.get(key)
+        if made is None:  # a key may be a tree, whose hash takes longer than a look
+            made = self._made[key] = make()
         return made
 
     def refuse(self, sentence: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import log
+from operator import itemgetter
 from typing import NamedTuple
 
 from findling.domain.values import counted
@@ -79,6 +80,9 @@ class _Gain(NamedTuple):
     words: Sequence[str]
 
 
+_FIRST, _SECOND = itemgetter(0), itemgetter(1)
+
+
 class ResourceRanking:
     """Passages with their strengths after all parts, best first, equals as they were; and the parts of each.
 
@@ -87,6 +91,7 @@ class ResourceRanking:
 
     def __init__(self, clues: Sequence[Clue], question: ResourceQuestion) -> None:
         self._question, self._clues = question, {clue.id: clue for clue in clues}
+        self._held = {name: role.factor for name, role in ROLES.items() if name not in question.roles}
         best = max([clue.strength for clue in clues], default=0.0) or 1.0
         self.start = {clue.id: max(clue.strength / best, _LEAST) for clue in clues}
         self._pools: dict[str, list[float]] = {}
@@ -94,18 +99,24 @@ class ResourceRanking:
             self._pools.setdefault(clue.resource, []).append(self.start[clue.id])
         self._gains = _resource_gains({clue.resource: clue for clue in clues}, self._pools, question)
         shared = {resource: sum([gain.value for gain in gains]) for resource, gains in self._gains.items()}
+        start, held = self.start, self._held
         alone = [
-            ((self.start[clue.id] + shared[clue.resource]) * self._held(clue) + self._defined(clue), clue)
+            (
+                (start[clue.id] + shared[clue.resource]) * held.get(clue.role, 1.0)
+                + (self._defined(clue) if clue.defines else 0.0),
+                clue.id,
+                clue.resource,
+            )
             for clue in clues
         ]
-        alone.sort(key=_strength_of, reverse=True)
+        alone.sort(key=_FIRST, reverse=True)
         self._above: dict[int, int] = {}
         seen: dict[str, int] = {}
-        for _, clue in alone:
-            self._above[clue.id] = above = seen.get(clue.resource, 0)
-            seen[clue.resource] = above + 1
-        together = [(clue.id, strength * _REPEATED ** self._above[clue.id]) for strength, clue in alone]
-        self.ranking = sorted(together, key=_second, reverse=True)
+        for _, item, resource in alone:
+            self._above[item] = above = seen.get(resource, 0)
+            seen[resource] = above + 1
+        together = [(item, strength * _REPEATED ** self._above[item]) for strength, item, _ in alone]
+        self.ranking = sorted(together, key=_SECOND, reverse=True)
 
     def parts(self, item: int) -> tuple[ResourcePart, ...]:
         """The factors that lead from the strength of a passage before all parts to that in the ranking."""
@@ -114,7 +125,7 @@ class ResourceRanking:
         for gain in self._gains[clue.resource]:
             parts.append(ResourcePart(gain.name, 1 + gain.value / strength, self._reason(gain, clue)))
             strength += gain.value
-        if (held := self._held(clue)) < 1:
+        if (held := self._held.get(clue.role, 1.0)) < 1:
             parts.append(ResourcePart("path", held, f"{clue.role}, which was not asked for"))
             strength *= held
         # Last, since a definition of the very name is meant wherever it stands.
@@ -128,9 +139,6 @@ class ResourceRanking:
         if not clue.defines:
             return 0.0
         return _DEFINED if self._question.is_name else _MENTIONED * len(clue.defines) / len(self._question.names)
-
-    def _held(self, clue: Clue) -> float:
-        return ROLES[clue.role].factor if clue.role and clue.role not in self._question.roles else 1.0
 
     def _reason(self, gain: _Gain, clue: Clue) -> str:
         if gain.name == "passages":
@@ -163,19 +171,13 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") else word
 
 
-def _strength_of(entry: tuple[float, Clue]) -> float:
-    return entry[0]
-
-
-def _second(entry: tuple[int, float]) -> float:
-    return entry[1]
-
-
 def _resource_gains(
     resources: Mapping[str, Clue], pools: Mapping[str, Sequence[float]], question: ResourceQuestion
 ) -> dict[str, list[_Gain]]:
     """By resource, the gains of its name, its folders and its passages."""
-    pooled = {resource: sum(sorted(own, reverse=True)[:_POOL]) for resource, own in pools.items()}
+    pooled = {
+        resource: sum(sorted(own, reverse=True)[:_POOL]) if len(own) > 1 else own[0] for resource, own in pools.items()
+    }
     most = max(pooled.values(), default=1.0)
     gains = {resource: [_Gain("passages", _POOLED * pooled[resource] / most, ())] for resource in resources}
     if question.is_name:
@@ -184,10 +186,14 @@ def _resource_gains(
             if "".join(clue.name) in wanted:
                 gains[resource].insert(0, _Gain("file name", _NAMED, question.names))
         return gains
-    alike = _alike(question.words, {word for clue in resources.values() for word in (*clue.name, *clue.folders)})
+    alike = _alike(
+        question.words, [clue.name for clue in resources.values()], [one.folders for one in resources.values()]
+    )
+    met = frozenset().union(*alike.values())
     named = {
         resource: [word for word, known in alike.items() if not known.isdisjoint(clue.name)]
         for resource, clue in resources.items()
+        if not met.isdisjoint(clue.name)
     }
     # A word that many names have tells files apart no better than a small word does.
     counts = dict.fromkeys(question.words, 1)
@@ -196,14 +202,17 @@ def _resource_gains(
             counts[word] += 1
     rarity = {word: log(1 + len(resources) / count) for word, count in counts.items()}
     whole = sum(rarity.values()) or 1.0
+    for resource, found in named.items():
+        name = resources[resource].name
+        share = sum([rarity[word] for word in found]) / whole
+        asked = set().union(*[alike[word] for word in found])
+        covered = len(asked.intersection(name)) / len(name)
+        gains[resource].append(_Gain("file name", _NAMED * share**_FEW * covered, found))
     for resource, clue in resources.items():
-        if found := named[resource]:
-            share = sum([rarity[word] for word in found]) / whole
-            asked = set().union(*[alike[word] for word in found])
-            covered = len(asked.intersection(clue.name)) / len(clue.name)
-            gains[resource].append(_Gain("file name", _NAMED * share**_FEW * covered, found))
-        around = [word for word, known in alike.items() if word not in found and not known.isdisjoint(clue.folders)]
-        if around:
+        if met.isdisjoint(clue.folders):
+            continue
+        found = named.get(resource, [])
+        if around := [word for word in alike if word not in found and not alike[word].isdisjoint(clue.folders)]:
             share = sum([rarity[word] for word in around]) / whole
             gains[resource].append(_Gain("folder", _IN_FOLDER * share, around))
     return gains
@@ -213,10 +222,13 @@ def _plain(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _alike(words: Iterable[str], known: Iterable[str]) -> dict[str, set[str]]:
+def _alike(words: Iterable[str], *known: Iterable[Iterable[str]]) -> dict[str, set[str]]:
     """By word, the known words that are alike, of those with the same beginning; words without any are left out."""
-    beginnings: dict[str, list[str]] = {}
-    for word in known:
-        beginnings.setdefault(word[:3], []).append(word)
-    found = {word: {one for one in beginnings.get(word[:3], ()) if are_alike(word, one)} for word in words}
+    beginnings: dict[str, set[str]] = {word[:3]: set() for word in words}
+    for names in known:
+        for name in names:
+            for one in name:
+                if (begun := beginnings.get(one[:3])) is not None:
+                    begun.add(one)
+    found = {word: {one for one in beginnings[word[:3]] if are_alike(word, one)} for word in words}
     return {word: them for word, them in found.items() if them}

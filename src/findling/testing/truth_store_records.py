@@ -197,6 +197,16 @@ class RecordSuite(StoreSuite):
         cids = [cid_of(document, "one"), cid_of(document, "two"), 12345]
         assert store.resources_of(cids) == dict.fromkeys(cids[:2], document.resource)
 
+    def test_resources_of_chunks_as_they_are_now(self, store: TruthStore) -> None:
+        first = line_document("a", ["one"], visibility=("user:ann",))
+        later = line_document("a", ["one"], visibility=("user:bob",))
+        cid = cid_of(first, "one")
+        for document in (first, later, first):
+            store.write([document])
+            assert store.resources_of([cid]) == {cid: document.resource}
+        store.write([], ["a"])
+        assert store.resources_of([cid]) == {}
+
     def test_only_some_resources_count_as_successors(self, store: TruthStore) -> None:
         store.write([line_document("old", ["x"]), line_document("new", ["x"], fields={"supersedes": "old"})])
         store.write([line_document("newer", ["x"], fields={"supersedes": "old"})])

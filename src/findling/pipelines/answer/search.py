@@ -20,7 +20,7 @@ from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, S
 from findling.pipelines.answer.steps import plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
-from findling.pipelines.retrieve.retrieval import find_candidates
+from findling.pipelines.retrieve.retrieval import COMPARED, find_candidates
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang, nearness_to
 from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
@@ -289,15 +289,16 @@ def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Fo
     """
     if not question.plan.route or question.reading == "browse" or legs.keyword.unit == "page":
         return found
-    best = legs.store.resources_of([candidate.cid for candidate in found.candidates[:_JUDGED]])
-    if all(resource.lang in _PROSE for resource in best.values()):
+    best = [candidate.cid for candidate in found.candidates[:COMPARED]]
+    resources = legs.store.resources_of(best)
+    if all(resources[cid].lang in _PROSE for cid in best[:_JUDGED] if cid in resources):
         # Most questions have more than a word: they need no look at names.
         name = written_name(question.text) if " " not in question.text else ""
         if not name or not legs.keyword.definers([name], question.node, question.filters, 1):
             return found
     from findling.pipelines.retrieve.resource_order import order_by_resources
 
-    return order_by_resources(legs, question, found, best)
+    return order_by_resources(legs, question, found, resources)
 
 
 def _first_window(context: StepContext, wanted: int) -> int:

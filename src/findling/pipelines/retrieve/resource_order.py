@@ -35,19 +35,20 @@ _DOCUMENTS = frozenset("asciidoc latex markdown mdx org roff rst texinfo text te
 """Languages of documents beside code."""
 
 
-def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, known: Mapping[int, Resource]) -> Found:
+def order_by_resources(
+    legs: Retrievers, question: AnalyzedQuery, found: Found, resources: Mapping[int, Resource]
+) -> Found:
     """The findings with the best candidates in the order of their evidence and of that about their resources.
 
     The first hit keeps the score of its evidence, and the others score in proportion. Answers that are not about code
-    stay as they are; a question that is a name, written like one, is about the code that defines it. Some resources are
-    `known` already.
+    stay as they are; a question that is a name, written like one, is about the code that defines it. `resources` are
+    those of the best candidates.
     """
     best = found.candidates[:COMPARED]
-    resources = {**known, **legs.store.resources_of([one.cid for one in best if one.cid not in known])}
     share, is_defined = _share_of_code(legs, best, resources), bool(written_name(question.text))
     if share < _SOME and not is_defined:
         return found
-    from findling.sources.files.path_clues import resource_question  # prose needs no clues of paths
+    from findling.sources.files.path_clues import resource_question, told_by_path  # prose needs no clues of paths
 
     asked = resource_question(question.text)
     bare = [cid for cid, resource in resources.items() if not resource.lang]
@@ -59,19 +60,20 @@ def order_by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found, 
         asked = asked._replace(roles=asked.roles | {"documentation"})
     if asked.is_name and (missing := [cid for cid in definers.names if cid not in resources]):
         best += _as_candidates(found, {cid: definers.scores[cid] for cid in missing})
-        resources |= legs.store.resources_of(missing)
-    clues = [
-        _clue(candidate, resources[candidate.cid], definers.names.get(candidate.cid, ()))
-        for candidate in best
-        if candidate.cid in resources
-    ]
+        resources = {**resources, **legs.store.resources_of(missing)}
+    clues = []
+    for candidate in best:
+        if (resource := resources.get(candidate.cid)) is not None:
+            told = told_by_path(resource.path, resource.lang in _DOCUMENTS)
+            defined = definers.names.get(candidate.cid, ())
+            clues.append(Clue(candidate.cid, candidate.strength, resource.rid, *told, defined))
     ranking = rank_by_resources(clues, asked)
     moved = _moved({candidate.cid: candidate for candidate in best}, ranking)
     cids = {candidate.cid for candidate in moved}
     lowest = moved[-1].score
     rest = [one if one.score <= lowest else one.lowered(lowest) for one in found.candidates if one.cid not in cids]
-    told = _told(best, clues, ranking, asked)
-    return changed(found, candidates=[*moved, *rest], resources=told, definitions=definers.places)
+    effect = _told(best, clues, ranking, asked)
+    return changed(found, candidates=[*moved, *rest], resources=effect, definitions=definers.places)
 
 
 def _share_of_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> float:
@@ -151,13 +153,6 @@ def _as_candidates(found: Found, scores: Mapping[int, float]) -> list[Candidate]
         evidence = Evidence(KEYWORD, raw, raw, words_evidence(raw, ceiling), measure="BM25")
         added.append(Candidate(cid, evidence.worth, (evidence,), strength))
     return added
-
-
-def _clue(candidate: Candidate, resource: Resource, names: Sequence[str]) -> Clue:
-    from findling.sources.files.path_clues import told_by_path
-
-    name, folders, role = told_by_path(resource.path, resource.lang in _DOCUMENTS)
-    return Clue(candidate.cid, candidate.strength, resource.rid, name, folders, role, names)
 
 
 def _moved(candidates: Mapping[int, Candidate], ranking: ResourceRanking) -> list[Candidate]:

@@ -180,11 +180,16 @@ def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int, foun
     worths = [1.0 if is_browsing else words_evidence(raw, ceiling) for _, raw in found.hits]
     least = _least(question, worths)
     ranked = enumerate(zip(found.hits, worths, strict=True), start=1)
-    kept = [(rank, cid, raw, worth) for rank, ((cid, raw), worth) in ranked if worth >= least]
-    scores = falling(worth for _, _, _, worth in kept)
+    kept = {cid: (rank, raw, worth) for rank, ((cid, raw), worth) in ranked if worth >= least}
+
+    def given(cid: int) -> tuple[Evidence, ...]:
+        rank, raw, worth = kept[cid]
+        return (Evidence(KEYWORD, raw, raw, worth, "", _BM25, rank, worth, 1.0, worth),)
+
+    scores = falling([worth for _, _, worth in kept.values()])
     candidates = [
-        Candidate(cid, score, (Evidence(KEYWORD, raw, raw, worth, "", _BM25, rank, worth, 1.0, worth),), worth, worth)
-        for (rank, cid, raw, worth), score in zip(kept, scores, strict=True)
+        Candidate(cid, score, given, worth, worth)
+        for (cid, (_, _, worth)), score in zip(kept.items(), scores, strict=True)
     ]
     total, is_exact = _count(legs.keyword, question, found, least) if least else (found.total, True)
     return Found(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from heapq import nsmallest
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -331,7 +330,7 @@ class TantivyLeg(IndexedLeg):
             return self._find(built, total, is_ranked=is_ranked)[0][:limit], total
         addresses = [address for _, address in found[:end]]
         turns = searcher.fast_field_values("turn", addresses)
-        best = nsmallest(limit, zip(map(_place, found[:end]), turns, range(end), strict=True))
+        best = sorted(zip(map(_place, found[:end]), turns, range(end), strict=True))[:limit]
         cids = searcher.fast_field_values("cid", [addresses[number] for _, _, number in best])
         scores = [-place if is_ranked else 0.0 for place, _, _ in best]
         return list(zip([int(cid or 0) for cid in cids], scores, strict=True)), total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NoReturn
 from zlib import crc32
 
@@ -63,13 +64,23 @@ Row = tuple[Any, ...]
 _VALUES_PER_STATEMENT = 500
 """SQLite takes 32,766 values; the gain is flat long before."""
 
+_VALUES_STEP = 10
+
 
 def rows_in(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> Iterator[Row]:
     """The rows of a statement whose `IN ({})` lists the values, in as many turns as it takes."""
     listed = list(values)
-    for start in range(0, len(listed), _VALUES_PER_STATEMENT):
-        batch = listed[start : start + _VALUES_PER_STATEMENT]
-        yield from connection.execute(statement.format(",".join("?" * len(batch))), batch)
+    if len(listed) <= _VALUES_PER_STATEMENT:
+        return _rows_in(connection, statement, listed)
+    starts = range(0, len(listed), _VALUES_PER_STATEMENT)
+    batches = (listed[start : start + _VALUES_PER_STATEMENT] for start in starts)
+    return chain.from_iterable(_rows_in(connection, statement, batch) for batch in batches)
+
+
+def _rows_in(connection: sqlite3.Connection, statement: str, values: list[Any]) -> Iterator[Row]:
+    # The last value fills up: a statement for every number of values would be prepared again and again, 0.03 ms each.
+    missing = -len(values) % _VALUES_STEP
+    return connection.execute(statement.format(",".join("?" * (len(values) + missing))), values + values[-1:] * missing)
 
 
 def resource_row(resource: Resource) -> Row:
@@ -270,14 +281,18 @@ def load_chunks(
     return {cid: found[cid] for cid in cids if cid in found}
 
 
-def load_resources(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, Resource]:
-    """The resources of those chunks that exist among `cids`, in the order of these."""
+def load_resources(
+    connection: sqlite3.Connection, cids: Sequence[int], known: dict[int, Resource]
+) -> dict[int, Resource]:
+    """The resources of those chunks that exist among `cids`, in the order of these.
+
+    `known` are resources of the same state by their numbers; it grows.
+    """
     number_of: dict[int, int] = {}
     number_of.update(rows_in(connection, "SELECT cid, resource FROM chunks WHERE cid IN ({})", _possible(cids)))
-    named = f"SELECT id, {RESOURCE_COLUMNS} FROM resources WHERE id IN ({{}})"
-    numbers = dict.fromkeys(number_of.values())
-    resources = {id_: to_resource(row) for id_, *row in rows_in(connection, named, numbers)}
-    return {cid: resources[number_of[cid]] for cid in cids if cid in number_of}
+    if missing := set(number_of.values()) - known.keys():
+        known.update({row[0]: to_resource(row[1:]) for row in rows_in(connection, _RESOURCES_NAMED, missing)})
+    return {cid: known[number_of[cid]] for cid in cids if cid in number_of}
 
 
 def load_texts(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, StoredText]:
@@ -347,6 +362,7 @@ def _resources(has_sums: bool, *more: str, text: str = "text") -> str:
     return f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id)"
 
 
+_RESOURCES_NAMED = f"SELECT id, {RESOURCE_COLUMNS} FROM resources WHERE id IN ({{}})"
 _CHUNKS_NAMED = [f"{_chunks(has_sums)} WHERE cid IN ({{}})" for has_sums in (False, True)]
 # As bytes: a text of which some lines are shown need not be decoded, and encoded again for its checksum.
 _TEXTS_NAMED = [

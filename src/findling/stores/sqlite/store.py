@@ -42,6 +42,10 @@ _DOCUMENTS_PER_BATCH = 16
 """The documents that `changes` holds at a time: with files of 2 MB, 32 MB."""
 
 
+_MOST_MET = 2_000
+"""Resources of one state that are kept, 2 MB: the best passages of two questions are often of the same files."""
+
+
 class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteStore"]):
     """Implements `TruthStore`, which says what each method does; threads may share it."""
 
@@ -53,6 +57,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         self._errors = connections.errors
         self._frontiers = {}
         self._counted = -1, 0
+        self._met: tuple[int, dict[int, Resource]] = -1, {}
 
     @classmethod
     def open(
@@ -140,7 +145,12 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
     def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
         with self._connections.reading() as connection:
-            return load_resources(connection, cids)
+            (state,) = connection.execute("SELECT seq FROM header").fetchone() or (-1,)
+            of_state, known = self._met
+            known = known if of_state == state >= 0 else {}
+            found = load_resources(connection, cids, known)
+            self._met = (state, known) if len(known) <= _MOST_MET else (-1, {})
+            return found
 
     def document(self, rid: str) -> Document | None:
         with self._connections.reading() as connection:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import fsum
-from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from findling.domain.values import counted
@@ -129,8 +128,8 @@ class Fusion:
 
 def best_first(scores: Mapping[int, float]) -> Hits:
     """Hits in the order of their scores, equals in the order of their ids."""
-    # Two sorts, of which the second leaves equals as they are, are twice as fast as one by a key made in Python.
-    return sorted(sorted(scores.items()), key=itemgetter(1), reverse=True)
+    # As pairs that compare by themselves: a key made in Python takes twice as long, two sorts a third more.
+    return [(item, -score) for score, item in sorted([(-score, item) for item, score in scores.items()])]
 
 
 def rrf(legs: Mapping[str, Hits], *, k: float = 60.0) -> Fusion:

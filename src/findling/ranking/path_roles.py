@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = ["ROLES", "PathRole", "asked_roles", "role_of"]
@@ -35,12 +36,13 @@ ROLES = {
 
 def role_of(path: str, *, is_prose: bool = False) -> str:
     """The role of a file by its path, empty for the usual one; `is_prose` says that it is a document beside code."""
-    *folders, name = path.lower().split("/")
-    if not _TEST_FOLDERS.isdisjoint(folders) or _TEST_PATH.search(path):
+    folder, _, name = path.rpartition("/")
+    role = _role_of_folder(folder)
+    if role == "test" or _TEST_NAME.fullmatch(name):
         return "test"
-    for role, known in _FOLDERS.items():
-        if not known.isdisjoint(folders):
-            return role
+    if role:
+        return role
+    name = name.lower()
     if name.endswith(_GENERATED):
         return "generated"
     stem = name.partition(".")[0]
@@ -53,19 +55,27 @@ def role_of(path: str, *, is_prose: bool = False) -> str:
     return "documentation" if is_prose else ""
 
 
+@lru_cache(maxsize=1024)
+def _role_of_folder(path: str) -> str:
+    folders = path.lower().split("/")
+    if not _TEST_FOLDERS.isdisjoint(folders) or _TEST_FOLDER.search(f"{path}/"):
+        return "test"
+    return next((role for role, known in _FOLDERS.items() if not known.isdisjoint(folders)), "")
+
+
 def asked_roles(words: Collection[str]) -> frozenset[str]:
     """The roles that a question, given its words in lower case, asks for."""
-    return frozenset(role.name for role in ROLES.values() if any(word.startswith(role.asked_by) for word in words))
+    asking = [word for word in words if word.startswith(_ASKED_BY)]  # as few questions do
+    return frozenset(role.name for role in ROLES.values() if any(word.startswith(role.asked_by) for word in asking))
 
 
+_ASKED_BY = tuple(word for role in ROLES.values() for word in role.asked_by)
 _TEST_FOLDERS = frozenset(
     "test tests testing __tests__ spec specs testdata test_data fixtures mock mocks __mocks__ benchmark benchmarks"
     " bench benches testutil testutils".split()
 )
-_TEST_PATH = re.compile(
-    r"(?:[a-z0-9]Tests?|[._-][Tt]ests?)/"  # src/commonTest/, Shop.Tests/
-    r"|(?:^|/)(?:[Tt]ests?|test_[^/]*|conftest|[^/]*(?:[._-](?:test|spec)|[a-z0-9]Tests?))\.[^/.]+$"
-)
+_TEST_FOLDER = re.compile(r"(?:[a-z0-9]Tests?|[._-][Tt]ests?)/")  # src/commonTest/, Shop.Tests/
+_TEST_NAME = re.compile(r"(?:[Tt]ests?|test_[^/]*|conftest|[^/]*(?:[._-](?:test|spec)|[a-z0-9]Tests?))\.[^/.]+")
 _COMPATIBILITY = frozenset("compat _compat compatibility legacy deprecated backports".split())
 _FOLDERS = {
     "example": frozenset("example examples sample samples demo demos docs_src tutorial tutorials".split()),

@@ -84,15 +84,9 @@ class Candidate:
         self._given, self._worth = given, worth
         self._steps: Callable[[int], tuple[Step, ...]] | None = None
 
-    def moved(self, score: float, steps: Callable[[int], tuple[Step, ...]]) -> Candidate:
-        """The same candidate with another score, which its worth times the factors of these steps leads to."""
-        other = Candidate(self.cid, score, self._given, self.strength, self._worth)
-        other._steps = steps
-        return other
-
-    def lowered(self, score: float) -> Candidate:
-        """The same candidate with a lower score."""
-        return Candidate(self.cid, score, self._given, self.strength, self._worth)
+    def move(self, score: float, steps: Callable[[int], tuple[Step, ...]]) -> None:
+        """Take another score, which the worth times the factors of these steps leads to."""
+        self.score, self._steps = score, steps
 
     @property
     def steps(self) -> tuple[Step, ...]:

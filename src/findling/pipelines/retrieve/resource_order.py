@@ -71,7 +71,9 @@ def order_by_resources(
     moved = _moved({candidate.cid: candidate for candidate in best}, ranking)
     cids = {candidate.cid for candidate in moved}
     lowest = moved[-1].score
-    rest = [one if one.score <= lowest else one.lowered(lowest) for one in found.candidates if one.cid not in cids]
+    rest = [one for one in found.candidates if one.cid not in cids]
+    for one in rest:
+        one.score = min(one.score, lowest)
     effect = _told(best, clues, ranking, asked)
     return changed(found, candidates=[*moved, *rest], resources=effect, definitions=definers.places)
 
@@ -166,7 +168,10 @@ def _moved(candidates: Mapping[int, Candidate], ranking: ResourceRanking) -> lis
         steps = [Step(name=part.name, factor=part.factor, reason=part.reason) for part in ranking.parts(cid)]
         return (*steps, Step(name="scale", factor=scale, reason="the first hit keeps the score of its evidence"))
 
-    return [candidates[cid].moved(score, steps_of) for (cid, _), score in zip(ranking.ranking, scores, strict=True)]
+    moved = [candidates[cid] for cid, _ in ranking.ranking]
+    for candidate, score in zip(moved, scores, strict=True):
+        candidate.move(score, steps_of)
+    return moved
 
 
 def _told(best: Sequence[Candidate], clues: Sequence[Clue], ranking: ResourceRanking, asked: ResourceQuestion) -> str:

@@ -33,4 +33,7 @@ def told_by_path(path: str, is_prose: bool) -> tuple[Sequence[str], Sequence[str
     stem = name.partition(".")[0] or name
     if stem in _PACKAGES and folder:
         folder, _, stem = folder.rpartition("/")
-    return name_words(stem), name_words(folder), role_of(path, is_prose=is_prose) if path else ""
+    return name_words(stem), _folder_words(folder), role_of(path, is_prose=is_prose) if path else ""
+
+
+_folder_words = lru_cache(maxsize=1024)(name_words)

@@ -345,18 +345,19 @@ class KeywordWords:
     ) -> Forms:
         """The best of the words that were found; `standing` lists the words of fields, as far as it goes."""
 
-        def stands(word: str, field: str) -> bool:
-            known = standing.get(field)
-            # A list that was cut off says nothing of a word that is not in it.
-            if known is None or (word not in known and len(known) >= _VOCABULARY_WINDOW):
-                return bool(self.frequency(field, word))
-            return word in known
-
+        # A list that was cut off says nothing of a word that is not in it.
+        listed = {field: known for field, known in standing.items() if len(known) < _VOCABULARY_WINDOW}
         scored = [
             Form(
                 word,
                 found[word],
-                tuple([field for field in fields if stands(word, field)]),
+                tuple(
+                    [
+                        field
+                        for field in fields
+                        if (word in listed[field] if field in listed else self.frequency(field, word))
+                    ]
+                ),
                 weights.get(word, INFLECTED),
             )
             for word in dict.fromkeys(best)

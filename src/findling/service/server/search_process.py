@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import pickle
+import re
 import signal
 import socket
 import threading
@@ -18,6 +19,7 @@ import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
+from itertools import islice
 from math import isinf
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -37,6 +39,7 @@ from findling.pipelines.indexing.child_processes import (
 )
 from findling.service.index.index import Index
 from findling.service.index.model_choice import ModelTable
+from findling.text.query.leaves import CODE_LANGUAGES
 
 __all__ = ["GRACE_S", "Call", "Outcome", "PackedAnswer", "SearchProcess", "main"]
 
@@ -51,6 +54,9 @@ _PIECE = 1 << 16
 
 _MOST_OPEN = 16
 """Workspaces that stay open, as many as in the front."""
+
+_LOOKED_THROUGH, _REHEARSED = 1_000, 6
+"""Resources, and characters of a text, in which a first question is looked for, and its words."""
 
 
 class PackedAnswer(SearchAnswer):
@@ -274,12 +280,20 @@ def _warmed_up(index: Index) -> Outcome:
 
 
 def _rehearse(index: Index) -> None:
-    """Search once, so that the first question finds modules and tables loaded; nothing is sent to a provider."""
-    spaces, first = index.vectors.meaning().spaces, next(iter(index.files.store.resources()), None)
+    """Search once, so that the first question finds modules and tables loaded; nothing is sent to a provider.
+
+    The question is a few words of a text, of code if there is some. A title would be searched by words alone, and numpy
+    would then be loaded for the first question of every process: 0.2 s for which seven others wait.
+    """
+    spaces, store = index.vectors.meaning().spaces, index.files.store
+    some = list(islice(store.resources(), _LOOKED_THROUGH))
+    chosen = next((one for one in some if one.lang in CODE_LANGUAGES), some[0] if some else None)
+    document = store.document(chosen.rid) if chosen is not None else None
+    words = re.findall(r"[^\W\d_]{3,}", document.text[:_LOOKED_THROUGH] if document is not None else "")
     mode = "hybrid" if all(space.embedder.in_process for space in spaces) else "keyword"
     plan = Plan(mode=mode, budget_ms=0.0, rerank_depth=0)
     with suppress(FindlingError):
-        index.read(None, [], search, SearchRequest(query=first.title or first.path if first else "", plan=plan))
+        index.read(None, [], search, SearchRequest(query=" ".join(dict.fromkeys(words[:_REHEARSED])), plan=plan))
 
 
 def _read(index: Index, call: Call, verb: Callable[..., Any]) -> Outcome:

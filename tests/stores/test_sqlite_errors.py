@@ -20,9 +20,11 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.domain.ports import SkippedPath
-from findling.domain.resources import Fingerprint
+from findling.domain.resources import Fingerprint, Resource
+from findling.pipelines.indexing.document_build import text_documents
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.samples import FULL, PLAIN, line_document
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 NOBODY = 65534
 
@@ -113,6 +115,27 @@ def test_text_that_is_no_longer_unicode_is_reported_as_damage(path: Path) -> Non
     path.write_bytes(content[:at] + b"\xff" + content[at + 1 :])
     with SqliteStore.open(path, readonly=True) as store, pytest.raises(CorruptError):
         store.document(PLAIN.resource.rid)
+
+
+@pytest.mark.parametrize("letter", ["e", "é", "漢"])
+def test_a_passage_proves_itself_and_a_changed_one_is_reported_as_damage(path: Path, letter: str) -> None:
+    """Other passages of the text are what they were, and are given."""
+    text = "\n\n".join(f"# Part {number}\n\n" + f"w{letter}rds of {number} " * 300 for number in range(5))
+    ((document,),) = text_documents([(Resource(rid="r", title="Parts"), text)], ChunkPlan())
+    first, *_, last = document.chunks
+    assert len(document.chunks) > 4
+    with SqliteStore.open(path) as store:
+        store.write([document])
+        shown = {chunk.cid: text[chunk.start : chunk.end] for chunk in document.chunks}
+        assert {cid: chunk.text for cid, chunk in store.chunks([*shown]).items()} == shown
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE bodies SET text = replace(text, 'rds of 4', 'rdz of 4')")
+    connection.close()
+    with SqliteStore.open(path) as store:
+        assert store.chunks([first.cid])[first.cid].text == shown[first.cid]
+        with pytest.raises(CorruptError, match="text"):
+            store.chunks([first.cid, last.cid])
 
 
 def test_a_document_without_its_text_is_reported_as_damage(path: Path) -> None:

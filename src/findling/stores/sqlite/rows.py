@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 from zlib import crc32
 
 from findling.domain.errors import StoreDamagedError
-from findling.domain.ports import Change, SkippedPath
+from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource, StoredChunk, StoredText
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older
 from findling.stores.validation import CID_LIMIT, HEADING_SEPARATOR
+from findling.text.chunking.chunk_plan import context_title, in_context
 
 __all__ = [
     "CHUNK_COLUMNS",
@@ -27,7 +28,6 @@ __all__ = [
     "decode_fields",
     "decode_words",
     "fingerprint_row",
-    "load_changes",
     "load_chunks",
     "load_counts",
     "load_documents",
@@ -262,7 +262,7 @@ def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[i
 def load_chunks(
     connection: sqlite3.Connection, cids: Sequence[int], *, has_sums: bool = True
 ) -> dict[int, StoredChunk]:
-    """The chunks that exist among `cids`, in their order; reads the text of each resource once.
+    """The chunks that exist among `cids`, in their order.
 
     A store of an older format has no checksums. Raises StoreDamagedError as `load_documents` does.
     """
@@ -270,15 +270,59 @@ def load_chunks(
     for row in rows_in(connection, _CHUNKS_NAMED[has_sums], _possible(cids)):
         rows_of.setdefault(row[-1], []).append(row)
     found: dict[int, StoredChunk] = {}
-    for id_, *columns in rows_in(connection, _TEXTS_NAMED[has_sums], rows_of):
-        resource, data = _checked(columns)
-        text = data if data.isascii() else _decoded(data, resource.rid)
-        for chunk in [_checked_chunk(row, resource.rid) for row in rows_of.pop(id_)]:
-            part = text[chunk.start : chunk.end]
-            found[chunk.cid] = StoredChunk(chunk, resource, part if isinstance(part, str) else part.decode("ascii"))
+    for id_, characters, *columns, noted in rows_in(connection, _RESOURCES_NAMED[has_sums], rows_of):
+        check_row(f"the row of {columns[0]!r}", columns, noted)
+        resource = to_resource(columns)
+        chunks = [_checked_chunk(row, resource.rid) for row in rows_of.pop(id_)]
+        parts = _proven_parts(connection, id_, characters, resource, chunks) if characters > _SMALL else None
+        if parts is None:
+            text = _whole_text(connection, id_, resource.rid, has_sums=has_sums)
+            parts = [text[chunk.start : chunk.end] for chunk in chunks]
+        for chunk, part in zip(chunks, parts, strict=True):
+            found[chunk.cid] = StoredChunk(chunk, resource, part)
     for rows in rows_of.values():
         _lost(f"the resource of chunk {rows[0][0]}")
     return {cid: found[cid] for cid in cids if cid in found}
+
+
+_SMALL = 10_000
+"""Characters up to which a text is read and checked as a whole in the time that a part takes: 10 µs."""
+
+
+def _proven_parts(
+    connection: sqlite3.Connection, id_: int, characters: int, resource: Resource, chunks: Sequence[Chunk]
+) -> list[str] | None:
+    """The texts of chunks, each proven by its digest; `None` if the checksum of the whole text has to be asked.
+
+    Of a text in ASCII, whose characters are bytes, nothing else is read.
+    """
+    from _blake2 import blake2b  # that of hashlib, without 3 ms of OpenSSL
+
+    parts, title = [], context_title(resource)
+    try:
+        with connection.blobopen("bodies", "text", id_, readonly=True) as blob:
+            text = "" if len(blob) == characters else blob.read().decode("utf-8")
+            for chunk in chunks:
+                if text:
+                    part = text[chunk.start : chunk.end]
+                else:
+                    blob.seek(chunk.start)
+                    part = blob.read(chunk.end - chunk.start).decode("ascii")
+                read = in_context(title, chunk.heading, part).encode("utf-8", "surrogatepass")
+                if blake2b(read, digest_size=16).digest() != chunk.digest:
+                    return None
+                parts.append(part)
+    except (sqlite3.OperationalError, ValueError):  # no such text, no such place, no UTF-8
+        return None
+    return parts
+
+
+def _whole_text(connection: sqlite3.Connection, id_: int, rid: str, *, has_sums: bool) -> str:
+    # As bytes, which the checksum is of.
+    query = f"SELECT CAST(text AS BLOB), {'sum' if has_sums else 'NULL'} FROM bodies WHERE id = ?"
+    row = connection.execute(query, (id_,)).fetchone() or _lost(f"the text of {rid!r}")
+    check_text(f"the text of {rid!r}", *row)
+    return _decoded(row[0], rid)
 
 
 def load_resources(
@@ -291,7 +335,7 @@ def load_resources(
     number_of: dict[int, int] = {}
     number_of.update(rows_in(connection, "SELECT cid, resource FROM chunks WHERE cid IN ({})", _possible(cids)))
     if missing := set(number_of.values()) - known.keys():
-        known.update({row[0]: to_resource(row[1:]) for row in rows_in(connection, _RESOURCES_NAMED, missing)})
+        known.update({row[0]: to_resource(row[1:]) for row in rows_in(connection, _RESOURCES_KNOWN, missing)})
     return {cid: known[number_of[cid]] for cid in cids if cid in number_of}
 
 
@@ -311,27 +355,6 @@ def load_texts(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, 
     return found
 
 
-def load_changes(connection: sqlite3.Connection, since: int, position: int, limit: int) -> list[Change]:
-    """The next `limit` changes after `position` for a leg that has absorbed `since`."""
-    # A leg that starts from nothing has nothing to drop.
-    tombstones = "" if since == 0 else "UNION ALL SELECT seq, NULL, rid FROM deleted WHERE seq > :position"
-    rows = connection.execute(
-        f"SELECT seq, id, rid FROM resources WHERE seq > :position {tombstones} ORDER BY seq LIMIT :limit",
-        {"position": position, "limit": limit},
-    ).fetchall()
-    documents = load_documents(connection, [id_ for _, id_, _ in rows if id_ is not None])
-    changes = []
-    for seq, id_, rid in rows:
-        dropped = () if since == 0 else _drops(connection, rid, since)
-        if id_ is None:
-            changes.append(Change(seq, rid, dropped, frozenset(), None))
-            continue
-        document, added_at = documents[id_]
-        added = [chunk.cid for chunk, at in zip(document.chunks, added_at, strict=True) if at > since]
-        changes.append(Change(seq, rid, dropped, frozenset(added), document, id_))
-    return changes
-
-
 def load_counts(connection: sqlite3.Connection) -> dict[str, int]:
     """`resources`, `chunks`, `characters`, `skipped`."""
     row = connection.execute(
@@ -339,11 +362,6 @@ def load_counts(connection: sqlite3.Connection) -> dict[str, int]:
         " (SELECT count(*) FROM skipped) FROM resources"
     ).fetchone()
     return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
-
-
-def _drops(connection: sqlite3.Connection, rid: str, since: int) -> tuple[int, ...]:
-    rows = connection.execute("SELECT cid FROM dropped WHERE rid = ? AND seq > ? ORDER BY cid", (rid, since))
-    return tuple([cid for (cid,) in rows])
 
 
 def _possible(cids: Iterable[int]) -> list[int]:
@@ -355,23 +373,22 @@ def _chunks(has_sums: bool) -> str:
     return f"SELECT {CHUNK_COLUMNS}, {'sum' if has_sums else 'NULL'}, seq, resource FROM chunks"
 
 
-def _resources(has_sums: bool, *more: str, text: str = "text") -> str:
+def _resources(has_sums: bool, *more: str) -> str:
     """A query for rows that end in what `_checked` takes."""
     sums = "resources.sum, bodies.sum" if has_sums else "NULL, NULL"
-    columns = ", ".join((*more, RESOURCE_COLUMNS, sums, text))
+    columns = ", ".join((*more, RESOURCE_COLUMNS, sums, "text"))
     return f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id)"
 
 
-_RESOURCES_NAMED = f"SELECT id, {RESOURCE_COLUMNS} FROM resources WHERE id IN ({{}})"
+_RESOURCES_KNOWN = f"SELECT id, {RESOURCE_COLUMNS} FROM resources WHERE id IN ({{}})"
 _CHUNKS_NAMED = [f"{_chunks(has_sums)} WHERE cid IN ({{}})" for has_sums in (False, True)]
-# As bytes: a text of which some lines are shown need not be decoded, and encoded again for its checksum.
-_TEXTS_NAMED = [
-    f"{_resources(has_sums, 'id', text='CAST(text AS BLOB)')} WHERE id IN ({{}})" for has_sums in (False, True)
+_RESOURCES_NAMED = [
+    f"SELECT id, characters, {RESOURCE_COLUMNS}, {noted} FROM resources WHERE id IN ({{}})" for noted in ("NULL", "sum")
 ]
 
 
 def _checked(row: Sequence[Any]) -> tuple[Resource, Any]:
-    """The resource and the text in a row, which may be bytes, if they are what was written."""
+    """The resource and the text in a row, if they are what was written."""
     *columns, noted, noted_text, text = row
     rid = columns[0]
     check_row(f"the row of {rid!r}", columns, noted)

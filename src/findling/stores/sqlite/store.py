@@ -19,7 +19,6 @@ from findling.stores.sqlite.rows import (
     FINGERPRINT_COLUMNS,
     RESOURCE_COLUMNS,
     Row,
-    load_changes,
     load_chunks,
     load_counts,
     load_documents,
@@ -306,6 +305,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
             return schema.read_header(connection)
 
     def _changes(self, since: int, latest: int) -> Iterator[Change]:
+        from findling.stores.sqlite.writes import load_changes
+
         position = since
         while True:
             # A transaction per batch: a slow leg must not keep the log from being merged.

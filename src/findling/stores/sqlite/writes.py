@@ -1,4 +1,4 @@
-"""Change one resource in the tables and the change log, in the caller's transaction."""
+"""Change one resource in the tables and the change log, in the caller's transaction; and read the log."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from findling.stores.sqlite.rows import (
     Row,
     chunk_row,
     fingerprint_row,
+    load_documents,
     resource_row,
     resource_sum,
     row_sum,
@@ -22,7 +23,7 @@ from findling.stores.sqlite.rows import (
 )
 from findling.stores.validation import check_document, predecessor
 
-__all__ = ["delete_resource", "put_document"]
+__all__ = ["delete_resource", "load_changes", "put_document"]
 
 _INSERT_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, sum, resource, seq) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 
@@ -142,3 +143,29 @@ def _log_drops(connection: sqlite3.Connection, rid: str, cids: Iterable[int], se
     connection.executemany(
         "INSERT OR REPLACE INTO dropped (cid, rid, seq) VALUES (?, ?, ?)", [(cid, rid, seq) for cid in cids]
     )
+
+
+def load_changes(connection: sqlite3.Connection, since: int, position: int, limit: int) -> list[Change]:
+    """The next `limit` changes after `position` for a leg that has absorbed `since`."""
+    # A leg that starts from nothing has nothing to drop.
+    tombstones = "" if since == 0 else "UNION ALL SELECT seq, NULL, rid FROM deleted WHERE seq > :position"
+    rows = connection.execute(
+        f"SELECT seq, id, rid FROM resources WHERE seq > :position {tombstones} ORDER BY seq LIMIT :limit",
+        {"position": position, "limit": limit},
+    ).fetchall()
+    documents = load_documents(connection, [id_ for _, id_, _ in rows if id_ is not None])
+    changes = []
+    for seq, id_, rid in rows:
+        dropped = () if since == 0 else _drops(connection, rid, since)
+        if id_ is None:
+            changes.append(Change(seq, rid, dropped, frozenset(), None))
+            continue
+        document, added_at = documents[id_]
+        added = [chunk.cid for chunk, at in zip(document.chunks, added_at, strict=True) if at > since]
+        changes.append(Change(seq, rid, dropped, frozenset(added), document, id_))
+    return changes
+
+
+def _drops(connection: sqlite3.Connection, rid: str, since: int) -> tuple[int, ...]:
+    rows = connection.execute("SELECT cid FROM dropped WHERE rid = ? AND seq > ? ORDER BY cid", (rid, since))
+    return tuple([cid for (cid,) in rows])

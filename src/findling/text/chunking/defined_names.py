@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.resources import Chunk
@@ -136,35 +137,40 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
         return ""
     text = with_plain_breaks(text) if "\r" in text else text
     lang = dialect_of(text, lang)
-    matches = [match for match in definition_lines(text, lang) if match.lastindex == 1]
-    named = [name_of(match[1], lang) for match in matches]
-    defined = {one for pair in named for one in pair}
+    found = [
+        (text.count("\n", 0, match.start()), *name_of(match[1], lang))
+        for match in definition_lines(text, lang)
+        if match.lastindex == 1
+    ]
+    defined = {one for _, *pair in found for one in pair}
     outer = [name for step in heading if (name := _step_name(step, lang)) and name not in defined]
     rows = text.split("\n")
-    around: list[tuple[int, str, str]] = []
-    found = [(text.count("\n", 0, match.start()), *names) for match, names in zip(matches, named, strict=True)]
-    behind = next((at for at in range(line, len(rows)) if not rows[at].lstrip().startswith(_IN_FRONT)), line)
-    if any(at == behind for at, _, _ in found):
+    behind = line
+    while behind < len(rows) and rows[behind].lstrip().startswith(_IN_FRONT):
+        behind += 1
+    if behind > line and any(at == behind for at, _, _ in found):
         line = behind
+    around: list[tuple[int, str, str]] = []
+    above = -1
     for at, name, scope in found:
-        if at > line or not (name or scope):
-            continue
-        indent = _indent(text, rows, at, is_inner=bool(outer))
-        while around and around[-1][0] >= indent:
-            around.pop()
-        around.append((indent, name or scope, scope if name else ""))
-        if at == line:
+        if at > line:
             break
-    else:
+        if name or scope:
+            above, indent = at, _indent(text, rows, at, is_inner=bool(outer))
+            while around and around[-1][0] >= indent:
+                around.pop()
+            around.append((indent, name or scope, scope if name else ""))
+    if around and above < line:
         is_closing = rows[line].lstrip().startswith(_CLOSINGS)
         indent = _indent(text, rows, line, is_inner=bool(outer))
         while around and indent < around[-1][0] + (not is_closing):
             around.pop()
     if around and around[0][2] and around[0][2] not in outer:
         outer.append(around[0][2])
-    return ".".join([*outer, *(name for _, name, _ in around)])
+    return ".".join([*outer, *[name for _, name, _ in around]])
 
 
+@lru_cache(maxsize=4096)
 def _step_name(step: str, lang: str) -> str:
     """The name of the one definition that a step of a heading path is the signature of."""
     name, scope = name_of(step.rstrip("…"), lang) if ", " not in step else ("", "")

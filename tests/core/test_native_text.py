@@ -189,6 +189,18 @@ def test_long_words_are_read_as_the_reference_does(letters: str, size: int) -> N
         assert analysis.matching_spans(text, wanted) == analysis._matching_spans(text, wanted)
 
 
+@pytest.mark.parametrize("inner", ["", "Z", "7", "\x01", "é", "_", "@[`{/:"])
+def test_words_of_every_size_end_where_those_of_the_reference_do(inner: str) -> None:
+    # The core reads eight letters at a time, and so many bytes before the end of a text it reads single ones.
+    words = [f"{'abcdefgh' * 4}"[:size] + inner + "xy" for size in range(30)]
+    for behind in range(30):
+        text = " ".join(words) + "." * behind
+        assert index_form(text) == analysis._terms_with_spaces(text)[:-1]
+        assert core().count_tokens(wordpieces.native_vocabulary(), text, wordpieces.word_tokens) == (
+            wordpieces._count_tokens(text)
+        )
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-16-le", "utf-32-le"])
 def test_random_bytes_are_read_as_the_reference_does(encoding: str) -> None:
     chance = random.Random(encoding)

@@ -257,8 +257,8 @@ static PyObject *native_index_form(PyObject *module, PyObject *arguments) {
     (void)module;
     if (!PyArg_ParseTuple(arguments, "UO", &text, &rest) || utf8_of(text, &utf8) < 0) return NULL;
     Output out = {NULL, 0, 0};
-    /* There is always room for the rest of the text and a space. */
-    int failed = make_room(&out, (size_t)utf8.size + (size_t)utf8.size / 2 + 1);
+    /* There is always room for the rest of the text, a space, and what eight bytes at a time copy too much. */
+    int failed = make_room(&out, (size_t)utf8.size + (size_t)utf8.size / 2 + 8);
     for (Py_ssize_t at = 0; at < utf8.size && !failed;) {
         if (!(kind_of[(uint8_t)utf8.data[at]] & WORD)) {
             at++;
@@ -267,6 +267,15 @@ static PyObject *native_index_form(PyObject *module, PyObject *arguments) {
         /* Most runs are words in small letters: they are copied while their end is looked for. */
         char *copy = out.data + out.size;
         Py_ssize_t end = at;
+        while (utf8.size - end >= 8) {
+            uint64_t bytes = eight_bytes(utf8.data + end);
+            uint64_t others = (~BETWEEN(bytes & EACH(0x7f), 'a', 'z') | bytes) & EACH(0x80);
+            unsigned held = others == 0 ? 8 : bytes_before(others);
+            memcpy(copy, &bytes, sizeof bytes);
+            copy += held;
+            end += held;
+            if (held < 8) break;
+        }
         while (end < utf8.size && kind_of[(uint8_t)utf8.data[end]] == LOWER) *copy++ = utf8.data[end++];
         if (end > at && (end == utf8.size || !(kind_of[(uint8_t)utf8.data[end]] & WORD))) {
             if (end - at <= LONGEST_WORD) {
@@ -284,7 +293,7 @@ static PyObject *native_index_form(PyObject *module, PyObject *arguments) {
             failed = append_rest(&out, utf8.data + start, end - start, rest);
         } else failed = append_run(&out, utf8.data + at, end - at, kinds);
         at = end;
-        failed = failed || make_room(&out, (size_t)(utf8.size - at) + 1);
+        failed = failed || make_room(&out, (size_t)(utf8.size - at) + 8);
     }
     if (!failed) result = PyUnicode_DecodeUTF8(out.data, out.size ? (Py_ssize_t)out.size - 1 : 0, "strict");
     free(out.data);

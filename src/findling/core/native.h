@@ -42,6 +42,28 @@ extern char lower_of[256];
 #define HASH_START 2166136261u
 #define HASHED(hash, byte) (((hash) ^ (uint8_t)(byte)) * 16777619u)
 
+/* Eight letters at a time: loops over single ones end at places that no processor foresees. */
+#define EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
+
+/* The high bit of each byte from `first` to `last`; bytes are below 128, and so are the sums. */
+#define BETWEEN(bytes, first, last) (((bytes) + EACH(0x80 - (first))) ^ ((bytes) + EACH(0x7f - (last))))
+
+static inline uint64_t eight_bytes(const void *text) {
+    uint64_t bytes;
+    memcpy(&bytes, text, sizeof bytes);
+    return bytes;
+}
+
+/* How many bytes come before the first one whose high bit is set, of which there is one. */
+static inline unsigned bytes_before(uint64_t high_bits) {
+#if defined(__GNUC__)
+    return (unsigned)__builtin_ctzll(high_bits) / 8;
+#else
+    unsigned count = 0;
+    for (; !(high_bits & 0x80); high_bits >>= 8) count++;
+    return count;
+#endif
+}
 
 void pieces_prepare(void);
 void scan_prepare(void);

@@ -12,15 +12,24 @@
 #define ROW_SIZE (4 + DIMENSIONS)  /* a float and 256 codes */
 #define SHARES 4294967296.0        /* as in models/local/instant.py */
 
-#define CACHE_SLOTS 32768
-#define CACHED_BYTES 26
-#define CACHED_TOKENS 16
+/* rint of a number below 2^51, for which no function is called: such a sum has no room for a fraction. */
+#define WHOLE(number) (((number) + 6755399441055744.0) - 6755399441055744.0)
 
-/* One line of the processor's cache. A word has zeros behind it, so that all of it is compared at once. */
+#define CACHE_SLOTS 32768
+#define CACHED_BYTES 24
+#define CACHED_TOKENS 16
+#define WAITING 16  /* words that are looked up together: the cache is as large as that of a processor, and far away */
+
+/* A word with zeros behind it, so that all of it is hashed and compared at once. */
+typedef union {
+    char letters[CACHED_BYTES];
+    uint64_t parts[CACHED_BYTES / 8];
+} ShortWord;
+
+/* One line of the processor's cache. No word is empty, so that a free slot is none. */
 typedef struct {
-    uint32_t hash;
-    uint8_t size, count;
-    char word[CACHED_BYTES];
+    ShortWord word;
+    uint64_t count;
     uint16_t tokens[CACHED_TOKENS];
 } Cached;
 
@@ -47,6 +56,12 @@ typedef struct {
     uint16_t unknown;
     uint16_t mark[128];
 } Vocabulary;
+
+#if defined(__GNUC__)
+#define FETCH_LINE(line) __builtin_prefetch(line)
+#else
+#define FETCH_LINE(line) ((void)(line))
+#endif
 
 static const char CAPSULE[] = "findling.vocabulary";
 
@@ -180,10 +195,12 @@ typedef struct {
     int kept;
 } Bag;
 
-/* Makes room for so many more tokens, and for as many as a cached word may copy too much. */
+#define SPARE (WAITING * CACHED_BYTES + CACHED_TOKENS)
+
+/* Makes room for so many more tokens, for those of waiting words, and for as many as a cached word copies too much. */
 static int make_room(Bag *bag, size_t count) {
-    if (!bag->kept || bag->room - bag->count >= count + CACHED_TOKENS) return 0;
-    size_t room = bag->room * 2 + count + CACHED_TOKENS + 256;
+    if (!bag->kept || bag->room - bag->count >= count + SPARE) return 0;
+    size_t room = bag->room * 2 + count + SPARE;
     uint16_t *larger = realloc(bag->tokens, room * sizeof *larger);
     if (larger == NULL) {
         PyErr_NoMemory();
@@ -231,33 +248,59 @@ static size_t cut_word(const Vocabulary *vocabulary, const char *word, size_t si
     return count;
 }
 
-/* A word has at most one token a letter, and room for them. Behind it `word` has CACHED_BYTES to write to. */
-static void add_ascii_word(Vocabulary *vocabulary, Bag *bag, char *word, size_t size, uint32_t hash) {
-    uint16_t tokens[LONGEST_WORD];
-    if (size > LONGEST_WORD) {
-        add_token(bag, vocabulary->unknown);
-        return;
+/* A short word whose slot in the cache is on its way. */
+typedef struct {
+    ShortWord word;
+    Cached *slot;
+    size_t size;
+} Waiting;
+
+/* Adds the tokens of waiting words: at most one a letter, for which there is room. */
+static void add_waiting(const Vocabulary *vocabulary, Bag *bag, const Waiting *waiting, size_t count) {
+    for (const Waiting *one = waiting; one < waiting + count; one++) {
+        Cached *slot = one->slot;
+        const uint64_t *known = slot->word.parts, *parts = one->word.parts;
+        if (((known[0] ^ parts[0]) | (known[1] ^ parts[1]) | (known[2] ^ parts[2])) != 0) {
+            uint16_t tokens[LONGEST_WORD];
+            size_t found = cut_word(vocabulary, one->word.letters, one->size, tokens);
+            if (found > CACHED_TOKENS) {
+                add_tokens(bag, tokens, found);
+                continue;
+            }
+            slot->word = one->word;
+            slot->count = found;
+            memcpy(slot->tokens, tokens, found * sizeof *tokens);
+        }
+        if (bag->kept) memcpy(bag->tokens + bag->count, slot->tokens, sizeof slot->tokens);
+        bag->count += slot->count;
     }
-    if (size > CACHED_BYTES) {
-        add_tokens(bag, tokens, cut_word(vocabulary, word, size, tokens));
-        return;
+}
+
+/* The word of ASCII that begins here, if it is short, nothing is dropped from it and the text goes on behind it; its size
+ * or 0. */
+static size_t begin_waiting(const Vocabulary *vocabulary, Waiting *one, const uint8_t *text, const uint8_t *end) {
+    static const uint64_t FACTORS[] = {0x9E3779B97F4A7C15u, 0xC2B2AE3D27D4EB4Fu, 0x165667B19E3779F9u};
+    uint64_t mixed = 0, others = 0;
+    size_t size = 0;
+    if (end - text <= CACHED_BYTES) return 0;
+    for (size_t part = 0; part < CACHED_BYTES / 8; part++) {
+        uint64_t letters = 0;
+        if (others == 0) {
+            uint64_t bytes = eight_bytes(text + size), low = bytes & EACH(0x7f), small = low | EACH(0x20);
+            others = (~(BETWEEN(small, 'a', 'z') | BETWEEN(low, '0', '9')) | bytes) & EACH(0x80);
+            unsigned held = others == 0 ? 8 : bytes_before(others);
+            letters = held == 8 ? bytes : bytes & ((1ull << 8 * held) - 1);
+            letters |= (BETWEEN(letters, 'A', 'Z') & EACH(0x80)) >> 2;
+            size += held;
+        }
+        one->word.parts[part] = letters;
+        mixed ^= letters * FACTORS[part];
     }
-    memset(word + size, 0, CACHED_BYTES);
-    Cached *cached = &vocabulary->cache[(hash ^ (hash >> 15)) & (CACHE_SLOTS - 1)];
-    if (cached->hash == hash && cached->size == size && memcmp(cached->word, word, CACHED_BYTES) == 0) {
-        if (bag->kept) memcpy(bag->tokens + bag->count, cached->tokens, sizeof cached->tokens);
-        bag->count += cached->count;
-        return;
-    }
-    size_t count = cut_word(vocabulary, word, size, tokens);
-    if (count <= CACHED_TOKENS) {
-        cached->hash = hash;
-        cached->size = (uint8_t)size;
-        cached->count = (uint8_t)count;
-        memcpy(cached->word, word, CACHED_BYTES);
-        memcpy(cached->tokens, tokens, count * sizeof *tokens);
-    }
-    add_tokens(bag, tokens, count);
+    if (kind_of[text[size]] & (LOWER | UPPER | DIGIT | HIGH | DROPPED)) return 0;
+    one->size = size;
+    one->slot = &vocabulary->cache[(mixed ^ mixed >> 20) >> 32 & (CACHE_SLOTS - 1)];
+    FETCH_LINE(one->slot);
+    return size;
 }
 
 /* The tokens that Python reads in a word that is not ASCII: `rest[word]`. */
@@ -284,33 +327,46 @@ static int add_other_word(const Vocabulary *vocabulary, Bag *bag, const char *wo
     return failed ? -1 : 0;
 }
 
-static int collect_words(Vocabulary *vocabulary, Bag *bag, const Utf8 *utf8, char *word, PyObject *rest) {
+/* `word` has room for the text. */
+static int collect_words(const Vocabulary *vocabulary, Bag *bag, const Utf8 *utf8, char *word, PyObject *rest) {
     const uint8_t *text = (const uint8_t *)utf8->data, *end = text + utf8->size;
+    Waiting waiting[WAITING];
+    size_t count = 0, size;
     while (text < end) {
-        int kind = kind_of[*text];
+        int kind = kind_of[*text], kinds = 0;
         if (!(kind & (LOWER | UPPER | DIGIT | HIGH))) {
-            if (kind & (MARK | SIGN)) add_token(bag, vocabulary->mark[*text]);
+            if (bag->kept) bag->tokens[bag->count] = vocabulary->mark[*text];
+            bag->count += (kind & (MARK | SIGN)) != 0;
             text++;
             continue;
         }
-        size_t size = 0;
-        uint32_t hash = HASH_START;
-        int kinds = 0;
-        for (; text < end && (kind = kind_of[*text]) & (LOWER | UPPER | DIGIT | HIGH | DROPPED); text++) {
-            if (kind == DROPPED) continue;
-            char letter = lower_of[*text];
-            word[size++] = letter;
-            hash = HASHED(hash, letter);
+        if ((size = begin_waiting(vocabulary, &waiting[count], text, end)) > 0) {
+            text += size;
+            if (++count == WAITING) {
+                add_waiting(vocabulary, bag, waiting, count);
+                count = 0;
+            }
+            continue;
+        }
+        for (size = 0; text < end && (kind = kind_of[*text]) & (LOWER | UPPER | DIGIT | HIGH | DROPPED); text++) {
+            word[size] = lower_of[*text];
+            size += kind != DROPPED;
             kinds |= kind;
         }
-        if (!(kinds & HIGH)) add_ascii_word(vocabulary, bag, word, size, hash);
-        else if (add_other_word(vocabulary, bag, word, size, rest) < 0 || make_room(bag, (size_t)(end - text)) < 0)
-            return -1;
+        if (kinds & HIGH) {
+            if (add_other_word(vocabulary, bag, word, size, rest) < 0 || make_room(bag, (size_t)(end - text)) < 0)
+                return -1;
+        } else if (size > LONGEST_WORD) add_token(bag, vocabulary->unknown);
+        else {
+            uint16_t tokens[LONGEST_WORD];
+            add_tokens(bag, tokens, cut_word(vocabulary, word, size, tokens));
+        }
     }
+    add_waiting(vocabulary, bag, waiting, count);
     return 0;
 }
 
-static int collect_tokens(Vocabulary *vocabulary, Bag *bag, PyObject *text, PyObject *rest) {
+static int collect_tokens(const Vocabulary *vocabulary, Bag *bag, PyObject *text, PyObject *rest) {
     char small[4096], *word = small;
     Utf8 utf8;
     if (!PyUnicode_Check(text)) {
@@ -318,8 +374,7 @@ static int collect_tokens(Vocabulary *vocabulary, Bag *bag, PyObject *text, PyOb
         return -1;
     }
     if (utf8_of(text, &utf8) < 0) return -1;
-    size_t needed = (size_t)utf8.size + CACHED_BYTES;
-    if (needed > sizeof small) word = malloc(needed);
+    if ((size_t)utf8.size > sizeof small) word = malloc((size_t)utf8.size);
     int failed = -1;
     if (word == NULL) PyErr_NoMemory();
     else if (make_room(bag, (size_t)utf8.size) == 0) failed = collect_words(vocabulary, bag, &utf8, word, rest);
@@ -367,14 +422,10 @@ typedef void (*AddRows)(double *sums, const char *table, const uint16_t *tokens,
 #define PART 32
 
 /* Has a row brought near before it is needed: the table is larger than a cache. */
-#if defined(__GNUC__)
 #define FETCH(row) \
     do { \
-        for (int line = 0; line < ROW_SIZE; line += 64) __builtin_prefetch((row) + line); \
+        for (int line = 0; line < ROW_SIZE; line += 64) FETCH_LINE((row) + line); \
     } while (0)
-#else
-#define FETCH(row) ((void)(row))
-#endif
 
 static void add_rows_plain(double *sums, const char *table, const uint16_t *tokens, const double *shares,
                            size_t count) {
@@ -414,9 +465,30 @@ __attribute__((target("avx2,fma"))) static void add_rows_avx2(double *sums, cons
     }
 }
 
+#define WIDE_PART 64
+
+__attribute__((target("avx512f"))) static void add_rows_avx512(double *sums, const char *table,
+                                                                const uint16_t *tokens, const double *shares,
+                                                                size_t count) {
+    for (int part = 0; part < DIMENSIONS; part += WIDE_PART) {
+        __m512d held[WIDE_PART / 8];
+        for (int at = 0; at < WIDE_PART / 8; at++) held[at] = _mm512_setzero_pd();
+        for (size_t number = 0; number < count; number++) {
+            const char *codes = table + (size_t)tokens[number] * ROW_SIZE + 4 + part;
+            __m512d share = _mm512_set1_pd(shares[number]);
+            for (int at = 0; at < WIDE_PART / 8; at++) {
+                __m256i eight = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(codes + 8 * at)));
+                held[at] = _mm512_fmadd_pd(share, _mm512_cvtepi32_pd(eight), held[at]);
+            }
+        }
+        for (int at = 0; at < WIDE_PART / 8; at++) _mm512_storeu_pd(sums + part + 8 * at, held[at]);
+    }
+}
+
 void pieces_prepare(void) {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) add_rows = add_rows_avx2;
+    if (__builtin_cpu_supports("avx512f")) add_rows = add_rows_avx512;
 }
 #else
 void pieces_prepare(void) {}
@@ -437,7 +509,7 @@ static void sum_tokens(Vocabulary *vocabulary, Bag *bag, const char *table, doub
         uint16_t token = bag->tokens[at];
         float scale;
         memcpy(&scale, table + (size_t)token * ROW_SIZE, sizeof scale);
-        vocabulary->shares[at] = rint(sqrt((double)counts[token]) * (double)scale * SHARES);
+        vocabulary->shares[at] = WHOLE(sqrt((double)counts[token]) * (double)scale * SHARES);
         counts[token] = 0;
     }
     add_rows(sums, table, bag->tokens, vocabulary->shares, distinct);
@@ -512,7 +584,7 @@ static PyObject *codes_of(const double *sums) {
         if (size > largest) largest = size;
     }
     double factor = 127 / (largest > 0 ? largest : 1);
-    for (int at = 0; at < DIMENSIONS; at++) codes[at] = (int8_t)rint(sums[at] * factor);
+    for (int at = 0; at < DIMENSIONS; at++) codes[at] = (int8_t)(int32_t)WHOLE(sums[at] * factor);
     return PyBytes_FromStringAndSize((const char *)codes, DIMENSIONS);
 }
 
@@ -539,14 +611,14 @@ PyObject *native_instant_codes(PyObject *module, PyObject *arguments) {
 /* The scale of a row at length 1, and its signs; -1 for a row whose largest number is not 127. */
 static int unit_row(const int8_t *codes, size_t size, float *scale, uint8_t *signs) {
     uint32_t squares = 0;
-    int largest = 0;
+    int largest = 0, least = 0;
+    for (size_t at = 0; at < size; at++) squares += (uint32_t)(codes[at] * codes[at]);
     for (size_t at = 0; at < size; at++) {
-        int code = abs(codes[at]);
-        squares += (uint32_t)(code * code);
-        if (code > largest) largest = code;
-        if (codes[at] > 0) signs[at / 8] |= (uint8_t)(0x80 >> at % 8);
+        if (codes[at] > largest) largest = codes[at];
+        if (codes[at] < least) least = codes[at];
     }
-    if (largest != 127) return -1;
+    if ((largest > -least ? largest : -least) != 127) return -1;
+    for (size_t at = 0; at < size; at++) signs[at / 8] |= (uint8_t)((codes[at] > 0) << (7 - at % 8));
     *scale = (127 / sqrtf((float)squares)) / 127;
     return 0;
 }

@@ -115,3 +115,45 @@ def test_what_was_superseded_says_so_and_stands_below() -> None:
     assert [hit.rid for hit in answer] == ["note:new", "note:old"]
     assert answer.hits[1].receipt.superseded_by == ("note:new",)
     assert [hit.rid for hit in similar(Retrievers(store, leg), "note:asked", 1)] == ["note:new"]
+
+
+CODE = [
+    ("shop/store.py", "class Ledger:\n    def post_entry(self, entry):\n        return entry\n"),
+    (
+        "shop/orders.py",
+        "from shop.store import Ledger\n\ndef place_order(basket):\n    return Ledger().post_entry(basket)\n",
+    ),
+    ("shop/web.py", "from shop.orders import place_order\n\ndef view(request):\n    return place_order(request)\n"),
+    ("shop/notes.py", "# Ledger and place_order are only mentioned\ndef weather():\n    return 'rain'\n"),
+]
+
+
+def code_legs(items: list[tuple[str, str]]) -> Retrievers:
+    store, leg = MemoryStore(), MemoryLeg()
+    resources = [(Resource(rid=f"file:{path}", path=path, lang="python"), text) for path, text in items]
+    for batch in text_documents(resources, ChunkPlan()):
+        leg.apply(store.write(batch))
+    leg.commit(store.seq())
+    return Retrievers(store, leg)
+
+
+def test_files_of_code_are_related_by_the_names_they_define_and_use() -> None:
+    answer = similar(code_legs(CODE), "shop/orders.py")
+    said = {hit.path: part.why for hit in answer for part in hit.receipt.further}
+    assert said == {
+        "shop/store.py": "uses Ledger, post_entry, defined there",
+        "shop/web.py": "defines place_order, used there",
+    }
+    assert [hit.path for hit in answer.hits[:2]] == ["shop/store.py", "shop/web.py"]
+    for hit in answer:
+        assert hit.receipt.recomputed() == pytest.approx(hit.score, abs=1e-4)
+
+
+def test_a_name_that_many_define_relates_less_than_one_of_a_single_file() -> None:
+    shared = [(f"shop/plugin{number}.py", "def run_plugin():\n    return 1\n") for number in range(4)]
+    asked = ("shop/main.py", "def start():\n    run_plugin()\n    return load_table()\n")
+    answer = similar(
+        code_legs([asked, *shared, ("shop/table.py", "def load_table():\n    return 2\n")]), "shop/main.py"
+    )
+    worth = {hit.path: part.evidence for hit in answer for part in hit.receipt.further}
+    assert worth["shop/table.py"] == pytest.approx(0.5) and worth["shop/plugin0.py"] == pytest.approx(0.2)

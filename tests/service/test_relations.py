@@ -9,7 +9,7 @@ import pytest
 import findling
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.reports import RefsAnswer
-from findling.pipelines.exact.references import without_comments
+from findling.text.chunking.bare_code import without_comments
 
 SESSIONS = '''"""Session.send is the heart."""
 from net import Adapter

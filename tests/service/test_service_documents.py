@@ -210,6 +210,23 @@ def test_nobody_learns_of_links_and_successors_that_are_hidden(engine: Engine) -
     assert [one.text for one in suggest(legs_of(engine, ANN), "tokens minu")] == ["tokens minute"]
 
 
+def test_hidden_code_relates_nothing_and_takes_no_weight_from_what_is_seen(engine: Engine) -> None:
+    def code(rid: str, text: str, visibility: tuple[str, ...] = EVERYONE) -> tuple[Resource, str]:
+        return Resource(rid=rid, type="note", lang="python", visibility=visibility), text
+
+    def seen_by(principals: tuple[str, ...]) -> dict[str, tuple[float, str]]:
+        answer = similar(legs_of(engine, principals), "note:asked")
+        return {hit.rid: (hit.score, part.why) for hit in answer for part in hit.receipt.further}
+
+    table = "def load_table():\n    return 2\n"
+    engine.add([code("note:asked", "def start():\n    return load_table()\n"), code("note:table", table)])
+    alone = seen_by(("user:bob",))
+    assert alone["note:table"][1] == "uses load_table, defined there"
+    engine.add([code("note:secret", f"# mine\n{table}", ANN)])
+    assert seen_by(("user:bob",)) == alone
+    assert seen_by(ANN).keys() == {"note:table", "note:secret"}
+
+
 def test_what_means_the_same_is_similar_without_a_word_in_common(engine: Engine) -> None:
     answer = similar(legs_of(engine), "cat.md", 3)
     assert answer.strategy == "semantic" and answer.meaning["speed"] == "instant"

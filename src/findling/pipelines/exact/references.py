@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cache
 
 from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError
@@ -21,10 +20,11 @@ from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.file_types import file_type
 from findling.text.analysis.scripts import name_parts
+from findling.text.chunking.bare_code import without_comments
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import OutlineLine, outline_lines
 
-__all__ = ["outline", "references", "without_comments"]
+__all__ = ["outline", "references"]
 
 
 def outline(legs: Retrievers, name: str, below: str = "") -> OutlineAnswer:
@@ -99,45 +99,3 @@ def _kind(row: str, end: int) -> str:
     if _IMPORT.match(row):
         return "imports"
     return "calls" if _CALL.match(row, end) else "uses"
-
-
-def without_comments(text: str, lang: str) -> str:
-    """The text with blanks in place of comments and strings, line by line as long as before."""
-    return _hidden(lang).sub(_blanks, text)
-
-
-def _blanks(match: re.Match[str]) -> str:
-    found = match[0]
-    if found[:1] in "fF" and found[1:2] in ("'", '"'):
-        return found  # names in an f-string are used
-    return re.sub(r"[^\n]", " ", found)
-
-
-_DOUBLE = r'"(?:\\.|[^"\\\n])*+"'
-_SINGLE = r"'(?:\\.|[^'\\\n])*+'"
-_LETTER = r"'(?:\\[^'\n]{1,9}+|[^'\\\n])'"
-_TICKS = r"`(?:\\.|[^`\\])*+`"
-_SLASHES = r"//[^\n]*+|/\*.*?(?:\*/|\Z)"
-_HASH = r"#[^\n]*+"
-_TRIPLE = r"[fF]?(?:\"{3}.*?(?:\"{3}|\Z)|'{3}.*?(?:'{3}|\Z))"
-_HIDDEN = {
-    **dict.fromkeys(("cython", "gdscript", "julia", "python"), rf"{_TRIPLE}|{_HASH}|[fF]?(?:{_DOUBLE}|{_SINGLE})"),
-    **dict.fromkeys(("crystal", "elixir", "nim", "perl", "r", "ruby"), rf"{_HASH}|{_DOUBLE}|{_SINGLE}"),
-    **dict.fromkeys(("bash", "graphql", "hcl", "powershell", "shell"), r"(?<!\S)#[^\n]*+"),
-    **dict.fromkeys(("haskell", "sql"), rf"--[^\n]*+|\{{-.*?(?:-\}}|\Z)|/\*.*?(?:\*/|\Z)|{_DOUBLE}"),
-    **dict.fromkeys(("clojure", "lisp", "racket", "scheme"), rf";[^\n]*+|{_DOUBLE}"),
-    # A template of JavaScript may hold code.
-    **dict.fromkeys(
-        ("astro", "dart", "groovy", "javascript", "svelte", "typescript", "vue"), rf"{_SLASHES}|{_DOUBLE}|{_SINGLE}"
-    ),
-    "erlang": rf"%[^\n]*+|{_DOUBLE}",
-    "go": rf"{_SLASHES}|{_DOUBLE}|{_LETTER}|{_TICKS}",
-    "lua": rf"--\[\[.*?(?:\]\]|\Z)|--[^\n]*+|{_DOUBLE}|{_SINGLE}",
-    "php": rf"{_SLASHES}|{_HASH}|{_DOUBLE}|{_SINGLE}",
-}
-
-
-@cache
-def _hidden(lang: str) -> re.Pattern[str]:
-    """Comments and strings of a language; most have those of C."""
-    return re.compile(_HIDDEN.get(lang, rf"{_SLASHES}|{_DOUBLE}|{_LETTER}"), re.DOTALL)

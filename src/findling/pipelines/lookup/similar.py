@@ -1,9 +1,12 @@
-"""Similar: the resources most like one, by the meaning of its passages or, without vectors, by its key words."""
+"""Similar: the resources most like one, by the meaning of its passages or, without vectors, by its key words.
+
+Files of code are also related by names: one uses what another one defines.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING
 
@@ -12,11 +15,12 @@ from findling.domain.errors import InvalidValueError, MissingExtraError, ModelEr
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import Any, Field, Filters, Not, Word
 from findling.domain.resources import Chunk, Document
-from findling.domain.results import Degradation, Evidence, Hit, SearchAnswer
+from findling.domain.results import Degradation, Evidence, Hit, SearchAnswer, Step
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, group_of, grouped
 from findling.pipelines.answer.steps import vector_account
 from findling.pipelines.answer.versions import demote, replaced_by
+from findling.pipelines.lookup.code_relations import NAMES, SharedNames, related_by_names
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Retrievers, alone
 from findling.pipelines.retrieve.vector_retrieval import Judge, Meaning, Space, can_read
@@ -47,11 +51,13 @@ def similar(legs: Retrievers, name: str, limit: int = 10, *, below: str = "", sn
     meant = set(cids)
     chunks = [chunk for chunk in document.chunks if chunk.cid in meant]
     words = telling_words(legs.keyword, document, chunks)
+    names = related_by_names(legs, document, _text(document, chunks))
     meaning, ranked = _by_meaning(legs, document, chunks, limit)
     notes: tuple[str, ...] = ()
     if not meaning.spaces:
         ranked = _by_words(legs, document, words, limit)
         notes = (f"compared by its most telling words: {', '.join(words)}",) if words else ("it has no telling word",)
+    ranked = _with_names(legs, ranked, names)
     page = ranked[:limit]
     asked = HighlightSpec(words, {word: word for word in words}, {}, snippet_lines=snippet_lines)
     return SearchAnswer(
@@ -65,6 +71,40 @@ def similar(legs: Retrievers, name: str, limit: int = 10, *, below: str = "", sn
         notes=notes,
         meaning=vector_account(meaning, page) if meaning.spaces else {},
     )
+
+
+def _text(document: Document, chunks: Sequence[Chunk]) -> str:
+    """The text that is meant: all of it, or that of some chunks."""
+    if len(chunks) == len(document.chunks):
+        return document.text
+    return "\n".join([document.text[chunk.start : chunk.end] for chunk in chunks])
+
+
+def _with_names(legs: Retrievers, ranked: Sequence[Ranked], names: Mapping[str, SharedNames]) -> list[Ranked]:
+    """The ranking with the files that names relate: what else was found is lifted, the others come in."""
+    if not names:
+        return list(ranked)
+    known = {entry.stored.resource.rid for entry in ranked}
+    new = [
+        Ranked(stored, Candidate(stored.chunk.cid, evidence.worth, (evidence,)), evidence.worth)
+        for rid, (stored, evidence) in names.items()
+        if rid not in known
+    ]
+    replaced = replaced_by(legs.store, [entry.stored.resource.rid for entry in new])
+    lifted = [_lifted(entry, names.get(entry.stored.resource.rid)) for entry in ranked]
+    return sorted([*lifted, *(demote(new, replaced) if replaced else new)], key=lambda entry: -entry.score)
+
+
+def _lifted(entry: Ranked, relation: SharedNames | None) -> Ranked:
+    """The entry with the evidence of names as far as its own leaves room: 0.5 and 0.5 are 0.75."""
+    if relation is None:
+        return entry
+    candidate, evidence = entry.candidate, relation.evidence
+    score = candidate.score + evidence.worth * (1 - candidate.score)
+    factor = score / max(candidate.score, evidence.worth)
+    step = Step(name=NAMES, factor=factor, reason=evidence.why)
+    both = Candidate(candidate.cid, candidate.score, (*candidate.evidence, evidence))
+    return entry._replace(candidate=both, score=entry.score / candidate.score * score, steps=(*entry.steps, step))
 
 
 def _hits(page: Sequence[Ranked], asked: HighlightSpec, store: ReadStore) -> Iterator[Hit]:

@@ -89,6 +89,9 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
         write(render_text(answer, make_view(root, color=color, terminal=sys.stdout.isatty())), styled=True)
     for missing in answer.degraded:
         note(missing.what, missing.fix)
+    for hit in answer.hits:
+        for part in hit.receipt.further:
+            note(f"{hit.path or hit.rid}: {part.remark}")
     for remark in answer.notes:
         note(remark)
     if not answer.total:

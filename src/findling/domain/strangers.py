@@ -19,6 +19,7 @@ __all__ = [
     "check_trust",
     "checked_pattern",
     "cuts_too_fine",
+    "is_linear",
     "is_safe_path",
     "raises_limit",
 ]
@@ -130,17 +131,22 @@ LONGEST_PATTERN = 500
 def checked_pattern(pattern: str | None, *, is_owner: bool, name: str = "exclude_pattern") -> str | None:
     """A pattern that may be tried on every passage. Raises InvalidValueError for one that could take for ever.
 
-    Nothing can stop an expression while it is tried, and all others wait for it. So from anybody but the owner it is
-    taken only when there is one way to match it: a passage of 2,000 characters then takes a million steps at worst.
+    An expression may compute for seconds before anything ends it. So from anybody but the owner it is taken only when
+    there is one way to match it: a passage of 2,000 characters then takes a million steps at worst.
     """
     if pattern is None or is_owner:
         return pattern
-    if len(pattern) > LONGEST_PATTERN or _LINEAR.fullmatch(pattern) is None:
+    if len(pattern) > LONGEST_PATTERN or not is_linear(pattern):
         raise InvalidValueError(
             f"{name} holds what only the owner may use: repetitions, groups, alternatives or references",
             hint=r"use characters, ., [classes], ^, $, \b, \d, \w, \s, and (?i) at the beginning",
         )
     return pattern
+
+
+def is_linear(pattern: str) -> bool:
+    """Whether there is one way to match a pattern: it has no repetition, group, alternative or reference."""
+    return _LINEAR.fullmatch(pattern) is not None
 
 
 _LINEAR = re.compile(

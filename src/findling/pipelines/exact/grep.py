@@ -7,7 +7,7 @@ from hashlib import blake2b
 from itertools import islice
 
 from findling.domain.budgets import current_budget
-from findling.domain.errors import ProviderError
+from findling.domain.errors import OverdueError, ProviderError
 from findling.domain.queries import Filters
 from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile
 from findling.domain.resources import StoredText
@@ -18,6 +18,7 @@ from findling.pipelines.exact.line_matches import count_spans, inverted, matchin
 from findling.pipelines.exact.line_patterns import LinePattern, compile_lines
 from findling.pipelines.exact.path_globs import is_at, path_filter, path_order
 from findling.pipelines.retrieve.legs import Retrievers
+from findling.pipelines.retrieve.match_time import MatchTime
 from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
 
@@ -39,16 +40,22 @@ def grep(legs: Retrievers, asked: GrepRequest, root: str = "", zoekt: str = "") 
     chosen, strategy, degraded = chosen_resources(legs, asked, root, zoekt)
     budget, files = current_budget(), list[MatchedFile]()
     searched, left, is_cut = 0, asked.limit, False
-    for stored in legs.store.texts(chosen):
-        if budget.is_over() or (asked.limit and not left):
-            is_cut = True
-            break
-        searched += 1
-        file = _verified(pattern, asked, stored, root, left)
-        if file is not None:
-            files.append(file)
-            if asked.limit:
-                left -= 1 if asked.gives == "files" else file.total
+    with MatchTime(*() if asked.fixed else asked.patterns) as clock:
+        for stored in legs.store.texts(chosen):
+            if budget.is_over() or (asked.limit and not left):
+                is_cut = True
+                break
+            searched += 1
+            try:
+                file = clock.run(len(stored.text), _verified, pattern, asked, stored, root, left)
+            except OverdueError as error:
+                is_cut, late = True, f"{error.message} in {stored.path or stored.rid}; lines may be missing"
+                degraded += (Degradation(what=late, fix=error.hint),)
+                break
+            if file is not None:
+                files.append(file)
+                if asked.limit:
+                    left -= 1 if asked.gives == "files" else file.total
     if is_late := budget.is_over():
         # Without numbers: how many texts had to be read depends on the whole index.
         told = "time was over before all texts were searched: lines may be missing"

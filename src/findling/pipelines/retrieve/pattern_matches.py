@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from findling.domain.budgets import current_budget
+from findling.domain.errors import OverdueError
 from findling.domain.queries import GROUPS, Any, Field, Node, Not, Pattern
 from findling.domain.results import Evidence
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
+from findling.pipelines.retrieve.match_time import MatchTime
 from findling.text.query.patterns import compile_pattern, fold, required_trigrams
 from findling.text.query.tree import canonical, patterns_of
 
@@ -97,20 +100,25 @@ def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[
     budget, left, looked = current_budget(), _MOST_CHARACTERS, _MOST_CHARACTERS
     is_page = legs.keyword.unit == "page"
     found: dict[int, int] = {}
-    for searched, stored in enumerate(legs.store.texts(numbers)):
-        left -= len(stored.text)
-        if looked - left >= _LOOK or left < 0 or len(found) >= _MOST_CHUNKS:
-            looked = left
+    with MatchTime(*_expression(pattern)) as clock:
+        for searched, stored in enumerate(legs.store.texts(numbers)):
+            left -= len(stored.text)
             cut = f"{canonical(pattern)} was looked for in {searched:,} of {counted(len(numbers), 'text')}"
-            if budget.is_over(cut):
+            if looked - left >= _LOOK or left < 0 or len(found) >= _MOST_CHUNKS:
+                looked = left
+                if budget.is_over(cut):
+                    break
+                if left < 0 or len(found) >= _MOST_CHUNKS:
+                    budget.refuse(cut)
+                    break
+            try:
+                spans = clock.run(len(stored.text), _first_spans, pattern, stored.text, _MOST_IN_TEXT)
+            except OverdueError as error:
+                budget.refuse(f"{error.message}; {cut}")
                 break
-            if left < 0 or len(found) >= _MOST_CHUNKS:
-                budget.refuse(cut)
-                break
-        spans = list(islice(_spans(pattern, stored.text), _MOST_IN_TEXT))
-        if spans:
-            for cid in _chunks_at(legs.store.chunk_spans(stored.number), spans, is_page=is_page):
-                found[cid] = found.get(cid, 0) + 1
+            if spans:
+                for cid in _chunks_at(legs.store.chunk_spans(stored.number), spans, is_page=is_page):
+                    found[cid] = found.get(cid, 0) + 1
     return found, strategy
 
 
@@ -127,12 +135,24 @@ def narrowed(legs: Retrievers, required: Required | None, numbers: Sequence[int]
 
 def match_spans(patterns: Iterable[Pattern], text: str) -> list[tuple[int, int, tuple[str]]]:
     """The matches of patterns in a passage that do not overlap, in order, each with its pattern."""
-    found = [(*span, (pattern.text,)) for pattern in patterns for span in islice(_spans(pattern, text), _MOST_SHOWN)]
+    found: list[tuple[int, int, tuple[str]]] = []
+    for pattern in patterns:
+        with MatchTime(*_expression(pattern)) as clock, suppress(OverdueError):  # it is shown without marks
+            spans = clock.run(len(text), _first_spans, pattern, text, _MOST_SHOWN)
+            found += [(*span, (pattern.text,)) for span in spans]
     kept: list[tuple[int, int, tuple[str]]] = []
     for one in sorted(found):
         if not kept or one[0] >= kept[-1][1]:
             kept.append(one)
     return kept
+
+
+def _expression(pattern: Pattern) -> tuple[str, ...]:
+    return (pattern.text,) if pattern.is_regex else ()
+
+
+def _first_spans(pattern: Pattern, text: str, most: int) -> list[tuple[int, int]]:
+    return list(islice(_spans(pattern, text), most))
 
 
 def _spans(pattern: Pattern, text: str) -> Iterator[tuple[int, int]]:

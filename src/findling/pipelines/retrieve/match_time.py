@@ -1,0 +1,196 @@
+"""A limit for the time that a regular expression takes: `(a+)+$` tries more ways than there are atoms.
+
+Python's `re` can be interrupted by a signal in the main thread, and nowhere else. In other threads a process of its
+own tries an expression with repetitions; meanwhile all other threads go on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from typing import IO, Any, Self, TypeVar
+
+from findling.domain.budgets import current_budget
+from findling.domain.errors import OverdueError
+from findling.domain.strangers import is_linear
+from findling.pipelines.indexing.child_processes import child_command, limited_time, read_frame, write_frame
+
+__all__ = ["MatchTime", "main"]
+
+_T = TypeVar("_T")
+
+_FIRST_S = 5.0
+_CHARACTERS_A_SECOND = 1_000_000
+"""Expressions of people search 10 to 1,000 million characters in a second of computing."""
+
+_LOOK_S = 0.1
+"""Computing between two looks at the clock."""
+
+
+class MatchTime:
+    """The time for expressions on the texts of one question: five seconds, and one for each million characters.
+
+    Only computing counts, and the deadline of the budget. Expressions without repetitions take no such care.
+    """
+
+    def __init__(self, *expressions: str) -> None:
+        self._shown = " or ".join(map(repr, expressions))
+        self._is_linear = all(map(is_linear, expressions))
+        self._is_main = threading.current_thread() is threading.main_thread() and hasattr(signal, "ITIMER_VIRTUAL")
+        self._is_matching = False
+        self._allowed_s = _FIRST_S
+        self._deadline = current_budget().deadline
+        self._process: _MatchProcess | None = None
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if not self._is_linear and self._is_main:
+            self._allowed_s += time.process_time()
+            self._before = signal.signal(signal.SIGVTALRM, self._look)
+            signal.setitimer(signal.ITIMER_VIRTUAL, _LOOK_S, _LOOK_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_linear and self._is_main:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+            signal.signal(signal.SIGVTALRM, self._before or signal.SIG_DFL)
+        if self._process is not None:
+            _give_back(self._process)
+
+    def run(self, characters: int, work: Callable[..., _T], *args: Any) -> _T:
+        """Do work with a text of so many characters. Raises OverdueError when the time is over.
+
+        Work and its result travel to another process and back, so both can be pickled.
+        """
+        if self._is_linear:
+            return work(*args)
+        self._allowed_s += characters / _CHARACTERS_A_SECOND
+        if not self._is_main:
+            return self._elsewhere(work, args)
+        self._is_matching = True
+        try:
+            return work(*args)
+        finally:
+            self._is_matching = False
+
+    def _look(self, *_: object) -> None:
+        """End the work that is late; elsewhere an exception would come as a surprise."""
+        is_late = self._deadline is not None and time.perf_counter() >= self._deadline
+        if self._is_matching and (is_late or time.process_time() >= self._allowed_s):
+            raise self._overdue()
+
+    def _elsewhere(self, work: Callable[..., _T], args: tuple[Any, ...]) -> _T:
+        left_s = self._allowed_s
+        if self._deadline is not None:
+            left_s = min(left_s, self._deadline - time.perf_counter())
+        if left_s <= 0:
+            raise self._overdue()
+        if self._process is None:
+            self._process = _taken()
+        outcome = self._process.ask(left_s, work, args)
+        if outcome is None:
+            self._process = None
+            raise self._overdue()
+        taken_s, result, error = outcome
+        self._allowed_s -= taken_s
+        current_budget().charge(taken_s)
+        if error is not None:
+            raise error
+        done: _T = result
+        return done
+
+    def _overdue(self) -> OverdueError:
+        return OverdueError(
+            f"the pattern {self._shown} takes too long: it was ended",
+            hint="write it without a repetition inside of a repetition, or search below a folder",
+        )
+
+
+class _MatchProcess:
+    """A process that does one piece of work after another, and ends over one that takes too long."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._running = subprocess.Popen(child_command(__name__), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, seconds: float, work: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """The CPU seconds that work has taken, its result and its exception; `None` when it took too long."""
+        inbox, outbox = self._running.stdin, self._running.stdout
+        assert inbox is not None and outbox is not None
+        try:
+            write_frame(inbox, (seconds, work, args))
+            answer = read_frame(outbox)
+        except BrokenPipeError:
+            answer = None
+        except BaseException:
+            self.end()  # half of a question is in its pipe
+            raise
+        if answer is None:
+            self.end()
+            return None
+        return pickle.loads(answer)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process has started it, and no fork has inherited it."""
+        return self._owner == os.getpid() and self._running.poll() is None
+
+    def end(self) -> None:
+        """End it; ending twice is fine."""
+        if self._owner == os.getpid():
+            self._running.kill()
+            with self._running:  # closes its pipes and waits
+                pass
+
+
+_idle: list[_MatchProcess] = []
+
+
+def _taken() -> _MatchProcess:
+    """The idle process, or a new one, which takes 80 ms."""
+    while _idle:
+        process = _idle.pop()
+        if process.is_ours:
+            return process
+    atexit.register(_end_idle)
+    return _MatchProcess()
+
+
+def _give_back(process: _MatchProcess) -> None:
+    if _idle:
+        process.end()
+    else:
+        _idle.append(process)
+
+
+def _end_idle() -> None:
+    while _idle:
+        _idle.pop().end()
+
+
+def main() -> None:
+    """Serve the parent at standard input and output until it is gone."""
+    # An interrupt at the terminal reaches the whole group; the parent decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    try:
+        while (frame := read_frame(inbox)) is not None:
+            _answer(outbox, *pickle.loads(frame))
+    except BrokenPipeError:
+        os._exit(0)
+
+
+def _answer(outbox: IO[bytes], seconds: float, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    start, result, error = time.process_time(), None, None
+    with limited_time(seconds):
+        try:
+            result = work(*args)
+        except Exception as raised:  # its caller is elsewhere
+            error = raised
+    write_frame(outbox, (time.process_time() - start, result, error))

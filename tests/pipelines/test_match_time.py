@@ -1,0 +1,108 @@
+"""Expressions that try too many ways end, in the main thread and in others, and the answer says so."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.budgets import WorkBudget, spending
+from findling.domain.errors import OverdueError
+from findling.domain.reports import GrepAnswer, GrepRequest
+from findling.pipelines.retrieve import match_time
+from findling.pipelines.retrieve.match_time import MatchTime
+from findling.service.engine.engine import Engine
+from findling.service.settings.settings import load_settings
+
+ENDLESS = "(a+)+$"
+_PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    monkeypatch.setattr(match_time, "_FIRST_S", 0.3)
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "fine.txt").write_text("aaa\nbanana and more\n")
+    (root / "long.txt").write_text("a" * 60 + "!\n")
+    changes = {"store.home": str(tmp_path / "home"), "search.mode": "keyword"}
+    with findling.open(root, settings=load_settings(root).override(changes, "test")) as opened:
+        opened.index()
+        yield opened
+    match_time._end_idle()
+
+
+def here(work: Callable[[], object]) -> object:
+    return work()
+
+
+def in_a_thread(work: Callable[[], object]) -> object:
+    """The result of work in a thread, while which this one goes on."""
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    turns, end = 0, time.monotonic() + _PATIENCE_S
+    while thread.is_alive() and time.monotonic() < end:
+        time.sleep(0.001)
+        turns += 1
+    assert found and turns > 10
+    return found[0]
+
+
+PLACES = pytest.mark.parametrize("place", [here, in_a_thread])
+
+
+@PLACES
+def test_a_grep_that_would_never_end_is_cut_and_says_so(engine: Engine, place: Callable[..., object]) -> None:
+    answer = place(lambda: engine.exact.grep(GrepRequest(patterns=(ENDLESS,)), refresh=False))
+    assert isinstance(answer, GrepAnswer)
+    assert [file.path for file in answer.files] == ["fine.txt"] and answer.is_cut
+    (late,) = answer.degraded
+    assert late.what == "the pattern '(a+)+$' takes too long: it was ended in long.txt; lines may be missing"
+    assert "without a repetition inside" in late.fix
+
+
+@PLACES
+def test_a_query_that_would_never_end_says_so(engine: Engine, place: Callable[..., object]) -> None:
+    answer = place(lambda: engine.search(f"/{ENDLESS}/", refresh=False))
+    assert isinstance(answer, findling.SearchAnswer)
+    assert [hit.path for hit in answer] == ["fine.txt"]
+    assert any("takes too long" in one.what for one in answer.degraded)
+
+
+@PLACES
+def test_an_expression_with_repetitions_finds_the_same_everywhere(engine: Engine, place: Callable[..., object]) -> None:
+    asked = GrepRequest(patterns=(r"\b\w+na\b.*",), only_matching=True)
+    answer = place(lambda: engine.exact.grep(asked, refresh=False))
+    assert isinstance(answer, GrepAnswer) and not answer.degraded
+    assert [(file.path, [line.spans for line in file.lines]) for file in answer.files] == [("fine.txt", [((0, 15),)])]
+
+
+@PLACES
+def test_the_deadline_of_an_answer_counts_within_a_text(engine: Engine, place: Callable[..., object]) -> None:
+    def late() -> object:
+        with spending(WorkBudget(timeout_s=0.3)), MatchTime(ENDLESS) as clock:
+            with pytest.raises(OverdueError, match="takes too long"):
+                clock.run(70, _searched, ENDLESS, "a" * 60 + "!")
+            return True
+
+    assert place(late)
+
+
+def test_a_mistake_elsewhere_is_raised_here(engine: Engine) -> None:
+    def wrong() -> object:
+        with MatchTime(ENDLESS) as clock, pytest.raises(ZeroDivisionError):
+            clock.run(1, divmod, 1, 0)
+        return True
+
+    assert in_a_thread(wrong)
+
+
+def _searched(expression: str, text: str) -> bool:
+    import re
+
+    return re.search(expression, text) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from findling.domain.resources import Chunk
 from findling.text.analysis.scripts import name_parts, name_terms, written_name
-from findling.text.chunking.defined_names import defined_terms, enclosing_name, named_lines
+from findling.text.chunking.defined_names import defined_terms, enclosing_name, named_lines, outline_lines
 
 CODE = {
     "python": (
@@ -88,6 +88,28 @@ def test_named_lines_finds_what_each_language_defines() -> None:
         assert found == expected.split(), lang
 
 
+def test_an_expression_that_is_exported_has_its_own_name() -> None:
+    named = {
+        "module.exports = function createApp(options) {": "createApp",
+        "module.exports = class Router extends Base {": "Router",
+        "module.exports = wrap(async function load(a) {": "load",
+        "export default memo(function Card(props) {": "Card",
+        "export default async function render(a) {": "render",
+        "exports.parse = (text) => text;": "parse",
+        "exports.use = function use(fn) {": "use",
+        "const send = async (a, b) => {": "send",
+        "module.exports = function (a) { return function inner() {} }": "",
+        "export default class extends Base {": "",
+    }
+    for lang in ("javascript", "typescript"):
+        for line, name in named.items():
+            text = f"{line}\n}}\n"
+            assert [one.name for one in named_lines(text, lang)] == name.split(), line
+            assert [one.name for one in outline_lines(text, lang)] == name.split(), line
+            assert defined_terms(text, lang, [_chunk(0, len(text))]) == [name and name_terms(name)], line
+            assert enclosing_name(text, lang, (), 0) == name, line
+
+
 def test_names_do_not_depend_on_line_breaks() -> None:
     for lang, (text, _) in CODE.items():
         names = [line.name for line in named_lines(text, lang)]
@@ -144,6 +166,9 @@ def test_a_chunk_inside_of_definitions_has_their_names_from_its_headings() -> No
     assert enclosing_name(whole, "python", ("class Base",), 2) == "Base.send"
     go = "func (c *Context) Get(key string) any {\n\treturn c.keys[key]\n}"
     assert [enclosing_name(go, "go", ("func (c *Context) Get",), line) for line in range(3)] == ["Context.Get"] * 3
+    assert enclosing_name("\treturn nil\n}", "go", ("func (c *Context) Get",), 0) == "Context.Get"
+    java = ("public class Maps", "public static <K, V extends Comparable<V>> Map<K, V> sorted")
+    assert enclosing_name("total += one;\n        return m;", "java", java, 0) == "Maps.sorted"
     assert enclosing_name("# Session\ntext", "markdown", ("Session",), 1) == ""
 
 

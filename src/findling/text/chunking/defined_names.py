@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -65,7 +65,7 @@ def named_lines(text: str, lang: str) -> list[NamedLine]:
         indent = first - match.start()
         while around and around[-1][0] >= indent:
             around.pop()
-        name, scope = name_of(match[group], lang)
+        name, scope = _named(match, lang)
         if name:
             found.append(NamedLine(first - 1, name, scope or (around[-1][1] if around else ""), len(around)))
         elif lang == "go":
@@ -138,12 +138,11 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
     text = with_plain_breaks(text) if "\r" in text else text
     lang = dialect_of(text, lang)
     found = [
-        (text.count("\n", 0, match.start()), *name_of(match[1], lang))
+        (text.count("\n", 0, match.start()), *_named(match, lang))
         for match in definition_lines(text, lang)
         if match.lastindex == 1
     ]
-    defined = {one for _, *pair in found for one in pair}
-    outer = [name for step in heading if (name := _step_name(step, lang)) and name not in defined]
+    outer = _outer(heading, lang, {one for _, *pair in found for one in pair})
     rows = text.split("\n")
     behind = line
     while behind < len(rows) and rows[behind].lstrip().startswith(_IN_FRONT):
@@ -170,13 +169,26 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
     return ".".join([*outer, *[name for _, name, _ in around]])
 
 
+def _outer(heading: Sequence[str], lang: str, defined: Container[str]) -> list[str]:
+    """The names of the definitions that the steps of a heading path are signatures of, without those in a chunk."""
+    outer: list[str] = []
+    for step in heading:
+        name, scope = _step_name(step, lang)
+        if (name or scope) and (name or scope) not in defined:
+            outer += [one for one in (scope, name) if one and one not in outer]
+    return outer
+
+
 @lru_cache(maxsize=4096)
-def _step_name(step: str, lang: str) -> str:
-    """The name of the one definition that a step of a heading path is the signature of."""
-    name, scope = name_of(step.rstrip("…"), lang) if ", " not in step else ("", "")
-    return name or scope
+def _step_name(step: str, lang: str) -> tuple[str, str]:
+    """The name and the scope of the one definition that a step of a heading path is the signature of."""
+    signature = bare = step.rstrip("…")
+    while bare != (bare := _GENERIC.sub("", bare)):
+        pass
+    return ("", "") if ", " in bare else name_of(signature, lang)
 
 
+_GENERIC = re.compile(r"<[^<>]*+>")
 _IN_FRONT = ("//", "/*", "*", "#", "@", "--", ";;", "%%")
 _CLOSINGS = (")", "]", "}", "{", "end")
 
@@ -196,6 +208,19 @@ def _indent(text: str, rows: Sequence[str], at: int, *, is_inner: bool) -> int:
 _BEGINNINGS = re.compile(r"\n([^\S\n]*)(\S+)")
 _ENDS = re.compile(r"(?:[)\]}@#]|end\b|def\b|async\b|class\b|fn\b|pub\b|fun\b|func|public|private|protected|static)")
 """Lines that stand as deep as a definition does, not as its body."""
+
+
+def _named(match: re.Match[str], lang: str) -> tuple[str, str]:
+    """The name and the scope of a line of a definition; behind `module.exports =` an expression may have the name."""
+    group = match.lastindex or 1
+    name, scope = name_of(match[group], lang)
+    if not name and lang in _NAMED_BEHIND and (behind := _EXPRESSION.match(match.string, match.end(group))):
+        return behind[1], scope
+    return name, scope
+
+
+_NAMED_BEHIND = frozenset({"astro", "javascript", "svelte", "typescript", "vue"})
+_EXPRESSION = re.compile(r"[^\n{;]{0,200}?\b(?:function\b[* ]*+|class )(?!extends\b)([\w$]++)")
 
 
 def name_of(signature: str, lang: str) -> tuple[str, str]:
@@ -252,7 +277,7 @@ def _apart(word: str, signature: str) -> tuple[str, str]:
     """The name and the scope in `Session::send`, `M.setup`, `Foo.prototype.bar`; none in the title of a test."""
     if signature.endswith(_TITLE_MARKS) or signature.startswith("if "):
         return "", ""
-    word = re.sub(r"<[^<>]*+>", "", word)
+    word = _GENERIC.sub("", word)
     parts = [part for part in _PARTS.findall(word) or _PARTS.findall(signature)[-1:] if part not in _NO_NAMES]
     if not parts:
         return "", ""
@@ -279,7 +304,7 @@ def _placed_terms(text: str, lang: str) -> tuple[list[int], list[str]]:
         group = match.lastindex or 1
         name = match[group].rpartition(" ")[2]
         if not name.isidentifier() or name in _NO_NAMES:
-            name = name_of(match[group], lang)[0]
+            name = _named(match, lang)[0]
         if name:
             places.append(match.end(group) - 1)
             terms.append(_terms_of[name])

@@ -27,6 +27,7 @@ from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
     from findling.domain.ports import ReadStore
+    from findling.domain.resources import Resource
     from findling.text.query.parser import Parsed
 
 __all__ = ["misspelled", "rank", "search"]
@@ -295,10 +296,20 @@ def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Fo
         # Most questions have more than a word: they need no look at names.
         name = written_name(question.text) if " " not in question.text else ""
         if not name or not legs.keyword.definers([name], question.node, question.filters, 1):
-            return found
+            return _by_speakers(legs, question, found, resources)
     from findling.pipelines.retrieve.resource_order import order_by_resources
 
-    return order_by_resources(legs, question, found, resources)
+    ordered = order_by_resources(legs, question, found, resources)
+    return ordered if ordered is not found else _by_speakers(legs, question, found, resources)
+
+
+def _by_speakers(legs: Retrievers, question: AnalyzedQuery, found: Found, resources: Mapping[int, Resource]) -> Found:
+    """The findings in the order of their speakers, if the best are no files but perhaps turns of chats."""
+    if all(resource.path and resource.type != "chat" for resource in resources.values()):
+        return found
+    from findling.pipelines.retrieve.speaker_order import order_by_speakers
+
+    return order_by_speakers(legs, question, found, resources)
 
 
 def _first_window(context: StepContext, wanted: int) -> int:

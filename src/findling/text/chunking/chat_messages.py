@@ -16,7 +16,7 @@ from findling.domain.resources import Piece
 from findling.text.chunking.measures import Measure
 from findling.text.chunking.windows import trim, windows
 
-__all__ = ["WrittenMessage", "chunk_chat", "read_messages"]
+__all__ = ["WrittenMessage", "chunk_chat", "read_messages", "speakers_of"]
 
 
 def chunk_chat(text: str, measure: Measure) -> list[Piece]:
@@ -118,6 +118,25 @@ def read_messages(text: str) -> list[WrittenMessage]:
         messages.append(WrittenMessage(match.start(), end, author, time, bool(parts.get("year") or parts.get("third"))))
     return messages
 
+
+def speakers_of(text: str) -> list[str]:
+    """The people who said a passage, in order; empty where it does not begin with a message."""
+    messages = read_messages(text[:_SPOKEN])
+    if not messages or messages[0].start:
+        return []
+    return [name for name in dict.fromkeys(message.author for message in messages) if name.lower() not in _LABELS]
+
+
+_SPOKEN = 4_000
+"""Characters of a passage that are looked at for its speakers."""
+
+_LABELS = frozenset(
+    "abstract answer args author background caution conclusion context date description error example examples fig"
+    " figure from hint important info introduction keywords method methods name note notes objective output question"
+    " raises references result results returns see source step subject summary table task tip title to todo type url"
+    " usage version warning".split()
+)
+"""Words before a colon that are no speakers."""
 
 _AUTHOR = r"(?:<[@+%~& ]?(?P<nick>[^<>\n]{1,64})>[ \t]|(?P<name>[^\s:<>\[\]][^:\n<>\[\]]{0,63}):(?=\s|\Z))"
 _DATE = (

@@ -42,7 +42,7 @@ def order_by_speakers(
     lifted = {
         cid: said
         for cid, names in speakers.items()
-        if (said := next((name for name in names if not asked.isdisjoint(_NAME.findall(name.lower()))), ""))
+        if (said := [name for name in names if not asked.isdisjoint(_NAME.findall(name.lower()))])
     }
     return changed(found, candidates=_lifted(found.candidates, lifted)) if lifted else found
 
@@ -55,16 +55,17 @@ def _speakers(legs: Retrievers, cids: Sequence[int]) -> dict[int, list[str]]:
     return {cid: speakers_of(stored.text) for cid, stored in legs.store.chunks(cids).items()}
 
 
-def _lifted(candidates: Sequence[Candidate], speakers: Mapping[int, str]) -> list[Candidate]:
+def _lifted(candidates: Sequence[Candidate], speakers: Mapping[int, Sequence[str]]) -> list[Candidate]:
     """The candidates with those of the speakers lifted; the first keeps the score of its evidence, none rises."""
     head, rest = candidates[:COMPARED], candidates[COMPARED:]
-    factors = {one.cid: _SAID if one.cid in speakers else 1.0 for one in head}
+    factors = {one.cid: _SAID ** len(speakers.get(one.cid, ())) for one in head}
     ordered = sorted(head, key=lambda one: -one.strength * factors[one.cid])
     scale = 1 / factors[ordered[0].cid]
     scores = falling([min(one.worth * factors[one.cid] * scale, 1.0) for one in ordered])
 
     def steps_of(cid: int) -> tuple[Step, ...]:
-        said = (Step(name="speaker", factor=_SAID, reason=f"said by {speakers[cid]}"),) if cid in speakers else ()
+        names = " and ".join(speakers.get(cid, ()))
+        said = (Step(name="speaker", factor=factors[cid], reason=f"said by {names}"),) if names else ()
         kept = Step(name="scale", factor=scale, reason="the first hit keeps the score of its evidence")
         return said if scale == 1 else (*said, kept)
 

@@ -69,6 +69,8 @@ def _lifted(candidates: Sequence[Candidate], speakers: Mapping[int, Sequence[str
         kept = Step(name="scale", factor=scale, reason="the first hit keeps the score of its evidence")
         return said if scale == 1 else (*said, kept)
 
-    moved = [one.moved(score, steps_of) for one, score in zip(ordered, scores, strict=True)]
-    lowest = moved[-1].score
-    return [*moved, *(one if one.score <= lowest else one.lowered(lowest) for one in rest)]
+    for one, score in zip(ordered, scores, strict=True):
+        one.move(score, steps_of)
+    for one in rest:
+        one.score = min(one.score, scores[-1])
+    return [*ordered, *rest]

@@ -93,30 +93,38 @@ class ResourceRanking:
         self._question, self._clues = question, {clue.id: clue for clue in clues}
         self._held = {name: role.factor for name, role in ROLES.items() if name not in question.roles}
         best = max([clue.strength for clue in clues], default=0.0) or 1.0
-        self.start = {clue.id: max(clue.strength / best, _LEAST) for clue in clues}
-        self._pools: dict[str, list[float]] = {}
+        self.start = start = {clue.id: max(clue.strength / best, _LEAST) for clue in clues}
+        resources: dict[str, Clue] = {}
+        self._pools = pools = dict[str, list[float]]()
         for clue in clues:
-            self._pools.setdefault(clue.resource, []).append(self.start[clue.id])
-        self._gains = _resource_gains({clue.resource: clue for clue in clues}, self._pools, question)
-        shared = {resource: sum([gain.value for gain in gains]) for resource, gains in self._gains.items()}
-        start, held = self.start, self._held
-        alone = [
-            (
-                (start[clue.id] + shared[clue.resource]) * held.get(clue.role, 1.0)
-                + (self._defined(clue) if clue.defines else 0.0),
-                clue.id,
-                clue.resource,
-            )
-            for clue in clues
-        ]
+            resource = clue.resource
+            if resource in resources:
+                pools[resource].append(start[clue.id])
+            else:
+                pools[resource] = [start[clue.id]]
+            resources[resource] = clue
+        self._gains = _resource_gains(resources, pools, question)
+        shared = {
+            resource: gains[0].value if len(gains) == 1 else sum([gain.value for gain in gains])
+            for resource, gains in self._gains.items()
+        }
+        alone = []
+        for clue in clues:
+            item, _, resource, _, _, role, defined = clue
+            strength = start[item] + shared[resource]
+            if role:
+                strength *= self._held.get(role, 1.0)
+            alone.append((strength + self._defined(clue) if defined else strength, item, resource))
         alone.sort(key=_FIRST, reverse=True)
         self._above: dict[int, int] = {}
         seen: dict[str, int] = {}
-        for _, item, resource in alone:
+        together = []
+        for strength, item, resource in alone:
             self._above[item] = above = seen.get(resource, 0)
             seen[resource] = above + 1
-        together = [(item, strength * _REPEATED ** self._above[item]) for strength, item, _ in alone]
-        self.ranking = sorted(together, key=_SECOND, reverse=True)
+            together.append((item, strength * _REPEATED**above if above else strength))
+        together.sort(key=_SECOND, reverse=True)
+        self.ranking = together
 
     def parts(self, item: int) -> tuple[ResourcePart, ...]:
         """The factors that lead from the strength of a passage before all parts to that in the ranking."""

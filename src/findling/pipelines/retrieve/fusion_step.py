@@ -29,7 +29,8 @@ __all__ = ["LegEvidence", "ages_of", "evidence_of", "fuse", "weigh"]
 LegEvidence = Mapping[str, Mapping[int, Evidence]]
 """Evidence for chunks by the name of each leg."""
 
-_STRENGTH = itemgetter(Evidence._fields.index("strength"))
+_STRENGTH, _WHY = (itemgetter(Evidence._fields.index(name)) for name in ("strength", "why"))
+_REFINED = "refined"
 
 
 def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[Weighing | None, dict[str, float]]:
@@ -97,6 +98,8 @@ def _strengths(leg: str, evidence: Mapping[int, Evidence]) -> Hits:
 
 def _is_refined(near: Mapping[int, Evidence]) -> bool:
     """Whether the model's own vectors judged most of the nearest chunks."""
+    if _REFINED not in map(_WHY, near.values()):
+        return False
     # As `nlargest` does it, in a third of the time.
     best = sorted(near.values(), key=_STRENGTH, reverse=True)[:10]
-    return 2 * sum(hit.why == "refined" for hit in best) > len(best)
+    return 2 * sum(hit.why == _REFINED for hit in best) > len(best)

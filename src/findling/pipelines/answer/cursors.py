@@ -134,9 +134,9 @@ def _digest(request: SearchRequest, position: bytes) -> bytes:
 
 
 def _knobs_of(plan: Plan) -> str:
-    """All knobs of a plan in order, as text; that of the latest plan is remembered, since one serves many questions."""
+    """All knobs of a plan in order, as text; that of the latest plan is remembered: most questions have its equal."""
     for known, text in _known:
-        if known is plan:
+        if known == plan:
             return text
     text = repr(sorted({**vars(plan), "weights": sorted(plan.weights.items())}.items()))
     _known[:] = [(plan, text)]

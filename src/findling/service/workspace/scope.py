@@ -157,9 +157,8 @@ def _planned(
 
         changes = read_changes(request.changes)
         plan = replace(plan, **changes)
-    if request.plan is None:
-        plan = _for_types(plan, types, settings)
-    return replace(plan, **changes) if changes else plan
+    typed = _for_types(plan, types, settings) if request.plan is None else plan
+    return replace(typed, **changes) if changes and typed is not plan else typed
 
 
 def _types_in(parsed: Parsed | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ same chunks score the same, however many commits they came with.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -262,12 +262,11 @@ class TantivyLeg(IndexedLeg):
             return {}
         with self._reading:
             searcher, hits, total = self._fetched(built).get(True) or _Fetched(self._searcher(), [], -1)
-            wanted = set(cids)
-            known = _scored(searcher, hits if len(hits) == total else hits[:_AT_ONCE], wanted)
+            known = _scored(searcher, hits if len(hits) == total else hits[:_AT_ONCE], cids)
             # One of five, as a rule: a second search looks up each in every segment. None where all was fetched.
             if others := [cid for cid in cids if cid not in known and len(hits) != total]:
                 named = among(self._index.schema, built.query, others)
-                known |= _scored(searcher, searcher.search(named, len(others), count=False).hits, wanted)
+                known |= _scored(searcher, searcher.search(named, len(others), count=False).hits, others)
         is_ranked = asks_for_text(node)
         return {cid: known[cid] if is_ranked else 0.0 for cid in cids if cid in known}
 
@@ -380,11 +379,12 @@ class TantivyLeg(IndexedLeg):
 
 
 def _scored(
-    searcher: tantivy.Searcher, hits: Sequence[tuple[float | None, tantivy.DocAddress]], wanted: Container[object]
+    searcher: tantivy.Searcher, hits: Sequence[tuple[float | None, tantivy.DocAddress]], wanted: Iterable[int]
 ) -> dict[int, float]:
     """The scores of the wanted chunks among some hits."""
     cids = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
-    return {int(cid): hit[0] or 0.0 for cid, hit in zip(cids, hits, strict=True) if cid in wanted and cid is not None}
+    hit_of = dict(zip(cids, hits, strict=True))
+    return {cid: hit_of[cid][0] or 0.0 for cid in wanted if cid in hit_of}
 
 
 def _place(hit: tuple[float | None, tantivy.DocAddress]) -> float:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import StoreDamagedError
 from findling.stores.sqlite import schema
-from findling.stores.sqlite.connections import Connections, StoreErrors
-from findling.stores.sqlite.rows import GLOSSARY_COLUMNS, check_row, row_sum, rows_in, stored_time
+from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
+from findling.stores.sqlite.rows import GLOSSARY_COLUMNS, check_row, row_sum, stored_time
 from findling.stores.validation import check_accesses, check_glossary, check_relations
 
 if TYPE_CHECKING:

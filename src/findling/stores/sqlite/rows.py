@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 from zlib import crc32
 
 from findling.domain.errors import StoreDamagedError
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource, StoredChunk, StoredText
+from findling.stores.sqlite.connections import rows_in
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older
 from findling.stores.validation import CID_LIMIT, HEADING_SEPARATOR
 from findling.text.chunking.chunk_plan import context_title, in_context
@@ -36,7 +36,6 @@ __all__ = [
     "resource_row",
     "resource_sum",
     "row_sum",
-    "rows_in",
     "skipped_row",
     "stored_time",
     "text_sum",
@@ -60,27 +59,6 @@ FINGERPRINT_COLUMNS = "size, mtime_ns, digest, inode"
 GLOSSARY_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
 
 Row = tuple[Any, ...]
-
-_VALUES_PER_STATEMENT = 500
-"""SQLite takes 32,766 values; the gain is flat long before."""
-
-_VALUES_STEP = 10
-
-
-def rows_in(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> Iterator[Row]:
-    """The rows of a statement whose `IN ({})` lists the values, in as many turns as it takes."""
-    listed = list(values)
-    if len(listed) <= _VALUES_PER_STATEMENT:
-        return _rows_in(connection, statement, listed)
-    starts = range(0, len(listed), _VALUES_PER_STATEMENT)
-    batches = (listed[start : start + _VALUES_PER_STATEMENT] for start in starts)
-    return chain.from_iterable(_rows_in(connection, statement, batch) for batch in batches)
-
-
-def _rows_in(connection: sqlite3.Connection, statement: str, values: list[Any]) -> Iterator[Row]:
-    # The last value fills up: a statement for every number of values would be prepared again and again, 0.03 ms each.
-    missing = -len(values) % _VALUES_STEP
-    return connection.execute(statement.format(",".join("?" * (len(values) + missing))), values + values[-1:] * missing)
 
 
 def resource_row(resource: Resource) -> Row:

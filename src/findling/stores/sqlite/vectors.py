@@ -14,8 +14,8 @@ from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
 from findling.domain.values import record
-from findling.stores.sqlite.connections import Connections, StoreErrors
-from findling.stores.sqlite.rows import load_chunks, rows_in, vector_sum
+from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
+from findling.stores.sqlite.rows import load_chunks, vector_sum
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
 from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
 

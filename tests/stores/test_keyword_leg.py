@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any as Anything
 
 import pytest
+import tantivy
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from findling.domain.budgets import spending
 from findling.domain.errors import CorruptError
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Prefix, Term, Word
-from findling.domain.resources import Document, Resource
+from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.fanout import catch_up
 from findling.sources.documents.extracted import Extracted
+from findling.stores.keyword.entries import entries, prepare, schema
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.term_weights import PADDING
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from findling.text.analysis.spelling import Spellings
 from findling.text.chunking.chunk_plan import ChunkPlan
+from tests.core.test_native_text import TEXTS
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
 
@@ -386,3 +392,18 @@ def test_a_file_is_named_however_its_path_is_written(tmp_path: Path, name: str) 
         "file": ("def connect(): ...", {"path": "src/pool.py"}),
     }
     assert found(build(tmp_path, corpus), name)[0] == "file"
+
+
+@given(TEXTS, TEXTS, TEXTS, st.none() | st.integers(-(1 << 40), 1 << 40))
+@example('"\\\x00\u2028', 'a/"b\\c".py', 'class "A\\B":', None)
+def test_entries_are_the_fields_of_a_resource_whatever_its_name(
+    text: str, path: str, heading: str, updated: int | None
+) -> None:
+    resource = Resource(rid="r", path=path.replace("\ud800", ""), title=heading, lang="python", updated_at=updated)
+    chunk = Chunk(7, b"", 0, 0, len(text), 1, 1, (heading,))
+    prepared = prepare(Document(resource, text, (chunk,)), 3, unit="chunk")
+    (cid, turn, body, over, defines), (entry,) = prepared.rows[0], entries(prepared)
+    expected = {"cid": cid, "turn": turn, "body": body, "heading": over, "defines": defines, "updated": updated}
+    read = json.loads(entry)
+    assert read == {name: value for name, value in [*expected.items(), *prepared.common] if value not in ("", None)}
+    assert tantivy.Document.from_dict(read, schema()).to_dict()["cid"] == [7]

@@ -117,7 +117,7 @@ def write_segment(folder: Path, blocks: Sequence[TermBlock], held: dict[int, int
         for block in blocks:
             for prepared in block.resources:
                 for entry in entries(prepared):
-                    writer.add_document(entry)
+                    writer.add_json(entry)
         writer.commit()
         writer.wait_merging_threads()
         packed = [part for one in blocks for part in (len(one.packed).to_bytes(_LENGTH_BYTES, "little"), one.packed)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from json.encoder import encode_basestring
 from typing import NamedTuple
 
 import tantivy
@@ -73,37 +74,33 @@ def prepare(document: Document, number: int, *, unit: str, added: frozenset[int]
         defines = " ".join(defined_terms(document.text, resource.lang, document.chunks))
         rows.append((document.chunks[0].cid, first, body, index_form("\n".join(headings)), defines))
     elif unit != "page":
-        names = [] if document.terms else defined_terms(document.text, resource.lang, document.chunks)
-        for position, chunk in enumerate(document.chunks):
-            if added is None or chunk.cid in added:
-                terms = (
-                    document.terms[position] if document.terms else chunk_terms(document.text, chunk, names[position])
-                )
-                body = _padded(terms.body, document.text[chunk.start : chunk.end])
-                rows.append((chunk.cid, first + position, body, terms.heading, terms.defines))
+        text, chunks, known = document.text, document.chunks, document.terms
+        names = [] if known else defined_terms(text, resource.lang, chunks)
+        for position, chunk in enumerate(chunks):
+            cid, _, _, start, end, _, _, _, _ = chunk
+            if added is None or cid in added:
+                body, heading, defines = known[position] if known else chunk_terms(text, chunk, names[position])
+                rows.append((cid, first + position, _padded(body, text[start:end]), heading, defines))
     updated = None if resource.updated_at is None else int(resource.updated_at)
     return PreparedResource(number, updated, _common_fields(resource), rows)
 
 
-def entries(prepared: PreparedResource) -> Iterator[tantivy.Document]:
-    """The entries of a resource."""
+def entries(prepared: PreparedResource) -> Iterator[str]:
+    """The entries of a resource as tantivy reads them from JSON: one call each, where fields one by one are nine.
+
+    No term holds a character that JSON escapes; a name or a path may.
+    """
     _, updated, common, rows = prepared
+    shared = "".join([f',"{name}":{encode_basestring(text)}' for name, text in common])
+    if updated is not None:
+        shared += f',"updated":{updated}'
     for cid, turn, body, heading, defines in rows:
-        entry = tantivy.Document()
-        add_text, add_unsigned = entry.add_text, entry.add_unsigned
-        if body:
-            add_text("body", body)
+        own = f',"body":"{body}"' if body else ""
         if heading:
-            add_text("heading", heading)
+            own += f',"heading":"{heading}"'
         if defines:
-            add_text("defines", defines)
-        for name, text in common:
-            add_text(name, text)
-        if updated is not None:
-            entry.add_integer("updated", updated)
-        add_unsigned("cid", cid)
-        add_unsigned("turn", turn)
-        yield entry
+            own += f',"defines":"{defines}"'
+        yield f'{{"cid":{cid},"turn":{turn}{own}{shared}}}'
 
 
 def _padded(terms: str, text: str) -> str:

@@ -51,7 +51,8 @@ class TrigramLeg(IndexedLeg):
             if not is_new:
                 self._delete("rid", change.rid)
             if change.document is not None:
-                self._add([_entry(change.rid, change.number, change.document.text)])
+                with self._writing() as writer:
+                    writer.add_document(_entry(change.rid, change.number, change.document.text))
 
     def candidates(self, required: Required, allowed: Collection[int] | None = None) -> list[int]:
         """The numbers of those allowed resources that hold the trigrams, in order. Raises CorruptError."""

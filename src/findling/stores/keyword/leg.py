@@ -154,12 +154,6 @@ class IndexedLeg:
             values = searcher.fast_field_values(field, [address for _, address in hits]) if hits else []
         return {int(value) for value in values if value is not None}
 
-    def _add(self, added: Sequence[tantivy.Document]) -> None:
-        if added:
-            with self._writing() as writer:
-                for entry in added:
-                    writer.add_document(entry)
-
     def _delete(self, field: str, value: str | int) -> None:
         # Not delete_documents_by_term: in tantivy 0.27 it silently misses unsigned values.
         query = tantivy.Query.term_query(self._index.schema, field, value, index_option="basic")
@@ -235,7 +229,10 @@ class TantivyLeg(IndexedLeg):
                 self._delete("cid", cid)
             if change.document is not None:
                 prepared = prepare(change.document, change.number, unit=self.unit, added=change.added)
-                self._add(list(entries(prepared)))
+                if prepared.rows:
+                    with self._writing() as writer:
+                        for entry in entries(prepared):
+                            writer.add_json(entry)
                 self._forms.note(prepared.texts())
 
     def search(

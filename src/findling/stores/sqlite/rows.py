@@ -118,8 +118,8 @@ def decode_fields(text: str) -> dict[str, str]:
 
 def chunk_row(chunk: Chunk) -> Row:
     """The values of `CHUNK_COLUMNS`."""
-    places = _encode_places(chunk) if chunk.places else ""
-    return (*chunk[:7], HEADING_SEPARATOR.join(chunk.heading), places)
+    *numbers, heading, places = chunk
+    return (*numbers, HEADING_SEPARATOR.join(heading), _encode_places(chunk) if places else "")
 
 
 def to_chunk(row: Sequence[Any]) -> Chunk:

@@ -31,17 +31,19 @@ _PUT_BODY = "INSERT OR REPLACE INTO bodies (id, text, sum) VALUES (?, ?, ?)"
 
 _WRITTEN = f"{RESOURCE_COLUMNS}, sum, {FINGERPRINT_COLUMNS}, supersedes, characters, seq"
 _MARKS = ",".join("?" * (_WRITTEN.count(",") + 1))
+_INSERT_RESOURCE = f"INSERT INTO resources ({_WRITTEN}) VALUES ({_MARKS}) ON CONFLICT (rid) DO NOTHING"
+_STORED = f"SELECT id, {FINGERPRINT_COLUMNS}, {RESOURCE_COLUMNS} FROM resources WHERE rid = ?"
 
 
 def put_document(connection: sqlite3.Connection, document: Document, seq: int) -> Change | None:
     """Insert or update a document as change `seq`; `None` when the stored one is equal."""
     check_document(document)
     resource = resource_row(document.resource)
-    stored = connection.execute(
-        f"SELECT id, {FINGERPRINT_COLUMNS}, {RESOURCE_COLUMNS} FROM resources WHERE rid = ?", resource[:1]
-    ).fetchone()
-    if stored is None:
-        return _insert(connection, document, resource, seq)
+    # No question whether it is there: a first run has thousands of files, and none of them is.
+    inserted = connection.execute(_INSERT_RESOURCE, _written(document, resource, seq))
+    if inserted.rowcount:
+        return _inserted(connection, document, inserted.lastrowid or 0, seq)
+    stored = connection.execute(_STORED, resource[:1]).fetchone()
     id_, fingerprint, metadata = stored[0], stored[1:5], stored[5:]
     new_fingerprint = fingerprint_row(document.fingerprint)
     rows = {chunk.cid: chunk_row(chunk) for chunk in document.chunks}
@@ -82,15 +84,13 @@ def delete_resource(connection: sqlite3.Connection, rid: str, seq: int) -> Chang
     return Change(seq, rid, tuple(sorted(dropped)), frozenset(), None)
 
 
-def _insert(connection: sqlite3.Connection, document: Document, resource: Row, seq: int) -> Change:
+def _inserted(connection: sqlite3.Connection, document: Document, id_: int, seq: int) -> Change:
+    """The change of a resource that was just inserted, with its body and its chunks."""
     rid = document.resource.rid
     connection.execute("DELETE FROM deleted WHERE rid = ?", (rid,))
-    id_ = connection.execute(
-        f"INSERT INTO resources ({_WRITTEN}) VALUES ({_MARKS})", _written(document, resource, seq)
-    ).lastrowid
     connection.execute(_PUT_BODY, (id_, document.text, text_sum(document.text)))
     connection.executemany(_INSERT_CHUNK, [(*row, row_sum(row), id_, seq) for row in map(chunk_row, document.chunks)])
-    return Change(seq, rid, (), frozenset([chunk.cid for chunk in document.chunks]), document, id_ or 0)
+    return Change(seq, rid, (), frozenset([chunk[0] for chunk in document.chunks]), document, id_)
 
 
 def _written(document: Document, resource: Row, seq: int) -> Row:

@@ -77,7 +77,8 @@ def _terms_with_spaces(text: str) -> str:
 
 def chunk_terms(text: str, chunk: Chunk, defines: str = "") -> ChunkTerms:
     """The index form of a chunk of the text and of its headings, beside the names that it defines."""
-    return ChunkTerms(index_form(text[chunk.start : chunk.end]), index_form("\n".join(chunk.heading)), defines)
+    _, _, _, start, end, _, _, heading, _ = chunk
+    return ChunkTerms(index_form(text[start:end]), index_form("\n".join(heading)) if heading else "", defines)
 
 
 def terms(text: str) -> list[str]:

@@ -41,6 +41,8 @@ def context_title(resource: Resource) -> str:
 
 def in_context(title: str, heading: Sequence[str], text: str) -> str:
     """The text under a title and headings, of which equal ones count once."""
+    if not heading:
+        return f"{title}\n{text}" if title else text
     context = dict.fromkeys((title, *heading))
     context.pop("", None)
     return "\n".join((*context, text))

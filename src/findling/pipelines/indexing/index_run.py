@@ -38,8 +38,8 @@ or after so much text."""
 _RECENT = 500
 """Chunks of a later run that the model reads before all others: somebody has just written them."""
 
-_LOOK_FOR_CIRCLES = 50_000
-"""New objects between two looks of the garbage collector: some 500 files of code."""
+_LOOK_FOR_CIRCLES = 200_000
+"""New objects between two looks of the garbage collector: some 2,000 files of code."""
 
 _SMALL_BYTES = 4_000_000  # plain text up to this much is prepared at once, in the time that starting workers would take
 _TASK_BYTES, _TASK_FILES = 512_000, 200  # the most that one worker is given at a time

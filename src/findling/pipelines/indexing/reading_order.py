@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -83,7 +84,7 @@ def touched_first(files: Iterable[FoundFile], now: float | None = None) -> list[
         is_last = file.size > _LARGE or twin in seen or name.endswith(_GENERATED) or not _SET_BACK.isdisjoint(folders)
         seen.add(twin)
         age_s = (now_ns - file.changed_ns) / 1e9
-        keyed.append((is_last, sum(age_s > limit for limit in _AGES_S), file))
+        keyed.append((is_last, bisect_left(_AGES_S, age_s), file))
     return [file for _, _, file in sorted(keyed, key=lambda entry: entry[:2])]
 
 

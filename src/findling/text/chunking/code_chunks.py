@@ -69,7 +69,7 @@ def _definition_lines(text: str, lang: str) -> list[Definition]:
     for match in definition_lines(text, lang):
         if match.lastindex != 1:
             continue
-        line, first, last = match.start(), *match.span(1)
+        line, (first, last) = match.start(), match.span(1)
         indent = first - line - 1
         while around and around[-1] >= indent:
             around.pop()

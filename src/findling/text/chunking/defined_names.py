@@ -326,7 +326,7 @@ def _signature_terms(signature: str) -> str:
     name = signature.rpartition(" ")[2]
     if not name.isidentifier() or name in _NO_NAMES:
         name = name_of(signature, "")[0]
-    return _terms_of[name]
+    return name_terms(name) if name else ""
 
 
 _MOST_REMEMBERED = 50_000

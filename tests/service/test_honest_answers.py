@@ -10,6 +10,7 @@ import pytest
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
+from findling.domain.reports import GrepRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
 from findling.pipelines.retrieve.query_planner import understand
@@ -53,6 +54,57 @@ def test_nothing_is_respelled_inside_quotes(engine: Engine) -> None:
 def test_one_suggestion_puts_all_words_right(engine: Engine) -> None:
     answer = ask(engine, "conection poool -path:poool/x", words="all", typos="suggest")
     assert {meant.query for meant in answer.did_you_mean} == {"connection pool -path:poool/x"}
+
+
+def test_a_query_that_is_meant_is_told_once_to_an_agent(engine: Engine) -> None:
+    from findling.faces.mcp.tools.tool_results import describe_search
+
+    answer = ask(engine, '"conection poool"')
+    assert len(answer.did_you_mean) == 2
+    assert describe_search(answer, None, {})["did_you_mean"] == ['"connection pool"']
+
+
+def test_a_name_in_another_style_is_not_unknown(engine: Engine) -> None:
+    (engine.root / "code.py").write_text("def get_user_name(x):\n    return x\n")
+    engine.index()
+    assert ask(engine, "getUserName zebra").unknown_terms == ("zebra",)
+    assert ask(engine, "getUserNaming zebra").unknown_terms == ("getUserNaming", "zebra")
+
+
+def test_an_expression_that_matches_no_letter_says_so(engine: Engine) -> None:
+    for query in ("/^$/", r"/\b/", "/(?=pool)/"):
+        answer = ask(engine, query)
+        assert not answer.hits
+        (said,) = answer.notes
+        assert (
+            said
+            == f"{query} matches nothing but places between letters; findling grep '{query[1:-1]}' lists such lines"
+        )
+    assert "nothing here has all of /^z$/" in ask(engine, "/^z$/").notes
+
+
+def test_a_folder_that_a_rule_leaves_out_is_named_with_the_option_that_adds_it(engine: Engine, tmp_path: Path) -> None:
+    root, settings = engine.root, Settings().override({"store.home": str(tmp_path / "home")}, "test")
+    (root / "node_modules" / "pkg").mkdir(parents=True)
+    (root / "node_modules" / "pkg" / "index.js").write_text("function pooled() {}\n")
+    (root / "empty").mkdir()
+    engine.index()
+    for folder in ("node_modules", "node_modules/pkg"):
+        with open_engine(root / folder, settings=settings) as opened:
+            for answer in (
+                ask(opened, "pooled"),
+                opened.exact.grep(GrepRequest(patterns=("pooled",)), refresh=False),
+                opened.exact.refs("pooled", refresh=False),
+                opened.exact.glob(["*.js"], refresh=False),
+            ):
+                said = [one for one in answer.degraded if "is not indexed" in one.what]
+                assert [one.fix for one in said] == [f"findling config add index.include /{folder}"], answer
+                assert "(node_modules)" in said[0].what
+    with open_engine(root / "empty", settings=settings) as opened:
+        assert not [one for one in ask(opened, "pooled").degraded if "is not indexed" in one.what]
+    included = settings.override({"index.include": ("/node_modules",)}, "test")
+    with open_engine(root / "node_modules", settings=included) as opened:
+        assert opened.search("pooled").hits
 
 
 def test_what_the_glossary_knows_is_no_error_of_spelling(engine: Engine) -> None:

@@ -115,3 +115,14 @@ def test_comments_and_strings_are_blank_and_nothing_else() -> None:
         hidden = without_comments(text, lang)
         assert " ".join(hidden.split()) == kept, lang
         assert [len(row) for row in hidden.split("\n")] == [len(row) for row in text.split("\n")]
+
+
+def test_a_name_that_code_writes_in_another_style_is_named(tree: Path) -> None:
+    (tree / "lib" / "users.py").write_text("def get_user_name(x):\n    return x\n")
+    with findling.open(tree) as engine:
+        answer = engine.exact.refs("getUserName")
+        assert not answer.references and not answer.is_cut
+        assert [str(one.fix) for one in answer.degraded] == ["findling refs get_user_name"]
+        assert engine.exact.refs("get_user_name").degraded == ()
+        assert engine.exact.refs("getUserNames").degraded == ()
+        assert engine.exact.refs("getUserName", within="notes.md").degraded == ()

@@ -38,6 +38,12 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     ("text", "node"),
     [
         ("path:src/findling", Field("path", ("src/findling",))),
+        ("path:*.{py,go}", Field("path", ("*.py", "*.go"))),
+        ("path:src/{a,b}/*.{c,d},x", Field("path", ("src/a/*.c", "src/a/*.d", "src/b/*.c", "src/b/*.d", "x"))),
+        ('path:"a{b,c}d",e', Field("path", ("a{b,c}d", "e"))),
+        ("path:{{cookiecutter.name}}", Field("path", ("{{cookiecutter.name}}",))),
+        ("path:*.{py", Field("path", ("*.{py",))),
+        (f"path:{'{a,b}' * 9}", Field("path", ("{a,b}" * 9,))),
         ('path:"my docs",*.md', Field("path", ("my docs", "*.md"))),
         ("path:src\\text", Field("path", ("src/text",))),
         ("path:report(1).txt", Field("path", ("report(1).txt",))),

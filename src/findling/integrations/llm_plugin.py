@@ -72,7 +72,7 @@ class Findling(llm.Toolbox):  # type: ignore[no-untyped-call]
             "passages": passages,
             "total": answer.total,
             "unknown_terms": answer.unknown_terms,
-            "did_you_mean": [suggestion.query for suggestion in answer.did_you_mean],
+            "did_you_mean": [*dict.fromkeys(one.query for one in answer.did_you_mean)],
             "degraded": [str(degradation) for degradation in answer.degraded],
         }
         return json.dumps(document, ensure_ascii=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
+from shlex import quote
 from typing import NamedTuple
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
-from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Term, Word
+from findling.domain.queries import All, Any, Filters, Node, Not, Pattern, Phrase, Term, Word
 from findling.domain.results import Degradation, Hit, Suggestion
 from findling.domain.values import counted
 from findling.pipelines.answer.hits import make_hit
@@ -26,7 +27,17 @@ from findling.text.query.leaves import TOO_LONG
 from findling.text.query.query_mode import demands, relaxed
 from findling.text.query.tree import asks_for_text, canonical, patterns_of, positive_terms
 
-__all__ = ["Relaxed", "idle_exclusions", "meant_by", "neighbours", "relax", "standing", "suggestions", "why_nothing"]
+__all__ = [
+    "Relaxed",
+    "idle_exclusions",
+    "meant_by",
+    "neighbours",
+    "nowhere",
+    "relax",
+    "standing",
+    "suggestions",
+    "why_nothing",
+]
 
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -167,8 +178,7 @@ def suggestions(keyword: KeywordLeg, question: AnalyzedQuery, unknown: Sequence[
 def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> tuple[str, ...]:
     """The reason why a query matches nothing: its filters, its exclusions, or words that do not stand together."""
     if question.has_patterns:
-        lacking = [canonical(one) for one in patterns_of(question.tree, excluded=False)]
-        return (f"nothing here has all of {', '.join(lacking)}",) if lacking else ()
+        return _lacking(patterns_of(question.tree, excluded=False))
     if question.node == Any(()):
         is_told = any(note.endswith(TOO_LONG) for note in question.notes)
         return () if is_told else ("there is no letter, digit or emoji to search for",)
@@ -187,6 +197,27 @@ def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> t
     if question.reading == "boolean" and len(known) == len(question.asked) > 1:
         return (f"each of {', '.join(known)} occurs, but no passage has all that is asked for",)
     return ()
+
+
+def nowhere(keyword: KeywordLeg, words: Iterable[str]) -> Iterator[str]:
+    """Those of the words that nobody wrote, nor in another style: `getUser` where all write `get_user`."""
+    for word in words:
+        parts = [part.lower() for part in _NAME_PARTS.findall(word)]
+        if len(parts) < 2 or not keyword.search(Phrase(" ".join(parts)), Filters(), 0).total:
+            yield word
+
+
+_NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def _lacking(patterns: Sequence[Pattern]) -> tuple[str, ...]:
+    from findling.text.query.patterns import has_letters
+
+    for pattern in patterns:
+        if not has_letters(pattern):
+            grep = f"findling grep {quote(pattern.text)}"
+            return (f"{canonical(pattern)} matches nothing but places between letters; {grep} lists such lines",)
+    return (f"nothing here has all of {', '.join(map(canonical, patterns))}",) if patterns else ()
 
 
 def idle_exclusions(keyword: KeywordLeg, question: AnalyzedQuery) -> tuple[str, ...]:

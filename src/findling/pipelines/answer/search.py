@@ -123,7 +123,7 @@ def search(
         quality=quality_of(found, hits, ranking.meaning, notes_on_legs),
         degraded=notes_on_legs,
         notes=notes,
-        unknown_terms=tuple(unknown_terms(question, found)),
+        unknown_terms=_unknown(legs, question, found),
         did_you_mean=ranking.suggestions,
         related=related,
         relaxed=relaxed,
@@ -208,6 +208,16 @@ def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
     from findling.pipelines.answer.no_results import suggestions
 
     return suggestions(legs.keyword, question, unknown)
+
+
+def _unknown(legs: Retrievers, question: AnalyzedQuery, found: Found) -> tuple[str, ...]:
+    """The typed words that nobody wrote."""
+    unknown = unknown_terms(question, found)
+    if not unknown:
+        return ()
+    from findling.pipelines.answer.no_results import nowhere
+
+    return tuple(nowhere(legs.keyword, unknown))
 
 
 def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import GlobAnswer, ListedFile
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.ignore_rules import PatternSet, compile_patterns
+from findling.text.query.leaves import brace_choices
 
 __all__ = ["glob", "is_at", "path_filter", "path_order"]
 
@@ -84,19 +86,12 @@ def _compiled(patterns: Sequence[str]) -> PatternSet:
     return compiled
 
 
-def _expanded(pattern: str) -> Iterator[str]:
-    """The patterns that braces stand for: `*.{ts,tsx}` is `*.ts` and `*.tsx`. Raises InvalidValueError for too many."""
-    waiting, count = [pattern], 0
-    while waiting:
-        one = waiting.pop()
-        braces = _BRACES.search(one)
-        if braces is None:
-            count += 1
-            yield one
-        else:
-            waiting += [one[: braces.start()] + choice + one[braces.end() :] for choice in braces[1].split(",")[::-1]]
-        if count + len(waiting) > _MOST_PATTERNS:
-            raise InvalidValueError(f"the braces of {pattern!r} stand for too many globs", hint="use fewer of them")
+def _expanded(pattern: str) -> list[str]:
+    """The patterns that braces stand for. Raises InvalidValueError for too many."""
+    found = list(islice(brace_choices(pattern, _BRACES), _MOST_PATTERNS + 1))
+    if len(found) > _MOST_PATTERNS:
+        raise InvalidValueError(f"the braces of {pattern!r} stand for too many globs", hint="use fewer of them")
+    return found
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError
+from findling.domain.queries import Filters, Word
 from findling.domain.reports import GrepRequest, OutlineAnswer, OutlinedDefinition, Reference, RefsAnswer
 from findling.domain.resources import StoredText
 from findling.domain.results import Degradation
@@ -19,10 +20,10 @@ from findling.pipelines.exact.grep import chosen_resources
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.file_types import file_type
-from findling.text.analysis.scripts import name_parts
+from findling.text.analysis.scripts import loose_name, name_parts
 from findling.text.chunking.bare_code import without_comments
 from findling.text.chunking.code_grammars import CODE_LANGS
-from findling.text.chunking.defined_names import OutlineLine, outline_lines
+from findling.text.chunking.defined_names import OutlineLine, named_lines, outline_lines
 
 __all__ = ["outline", "references"]
 
@@ -49,15 +50,27 @@ def references(legs: Retrievers, name: str, within: str, limit: int = 0) -> Refs
     chosen, _, _ = chosen_resources(legs, asked, "")
     found: list[Reference] = []
     degraded: tuple[Degradation, ...] = ()
+    is_late = False
     for stored in legs.store.texts(chosen):
-        if current_budget().is_over():
+        if is_late := current_budget().is_over():
             degraded = (Degradation(what="time was over: lines may be missing", fix="ask below a folder"),)
             break
         found += _of_file(stored, last, scopes[-1] if scopes else "")
+    if not found and not is_late:
+        degraded = _other_style(legs, last, within)
     found.sort(key=lambda one: one.kind != "defines")
     shown = tuple(found[:limit] if limit else found)
-    is_cut = bool(degraded) or len(shown) < len(found)
+    is_cut = is_late or len(shown) < len(found)
     return RefsAnswer(name=name, references=shown, total=len(found), is_cut=is_cut, degraded=degraded)
+
+
+def _other_style(legs: Retrievers, name: str, within: str) -> tuple[Degradation, ...]:
+    """The same name as others write it, if code defines it so: `get_user` for `getUser`."""
+    hits = legs.keyword.definers([name], Word(name), Filters(within=within), _MOST_DEFINERS)
+    stored = legs.store.chunks([cid for cid, _ in hits]).values()
+    names = [line.name for one in stored for line in named_lines(one.text, one.resource.lang)]
+    same = next((other for other in names if loose_name(other) == loose_name(name)), "")
+    return (Degradation(what=f"{same} is {name} in another style", fix=f"findling refs {same}"),) if same else ()
 
 
 def _of_file(stored: StoredText, name: str, scope: str) -> Iterator[Reference]:
@@ -88,6 +101,7 @@ def _around(defined: Sequence[OutlineLine], starts: Sequence[int], number: int) 
 
 
 _LONGEST_LINE = 300
+_MOST_DEFINERS = 20
 _IMPORT = re.compile(
     r"\s*+(?:import\b|from\b|use\b|pub use\b|using\b|#\s*include\b|require\b|export\b.*\bfrom\b"
     r"|(?:const|let|var|local)\b[^=]*=\s*(?:require|await import)\b)"

@@ -124,10 +124,12 @@ class WorkspaceServices:
     def _left_out(self) -> Degradation | None:
         """The reason why the one file that was asked for is not indexed, if it is not."""
         path = self.workspace.only or self.scope
-        if not path or not (self.root / path).is_file():
-            return None
-        for entry in self.skipped():
-            if entry.path == path or (entry.path.endswith("/") and path.startswith(entry.path)):
+        return self._rule_at(path) if path and (self.root / path).is_file() else None
+
+    def _rule_at(self, path: str) -> Degradation | None:
+        """The rule by which a file or folder is not indexed; `None` where none leaves it out."""
+        for entry in self.skipped() if path else ():
+            if entry.path == path or (entry.path.endswith("/") and f"{path}/".startswith(entry.path)):
                 from findling.service.upkeep.checks import why_left_out
 
                 return why_left_out(self.root, path, entry)
@@ -178,7 +180,7 @@ class WorkspaceServices:
             return self._notes("", principals)
 
         zoekt = self._settings["exact.url"] if self._settings["exact.engine"] == "zoekt" else ""
-        return WorkspaceExact(self.opened, self.scope, ready, zoekt)
+        return WorkspaceExact(self.opened, self.scope, ready, self._rule_at, zoekt)
 
     @property
     def permissions(self) -> WorkspacePermissions:

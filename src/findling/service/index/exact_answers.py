@@ -22,9 +22,20 @@ Ready = Callable[[bool, "Progress | None", "tuple[str, ...] | None"], "list[Degr
 class WorkspaceExact:
     """Answers that are complete instead of ranked, over what a caller may see. `scope` is the part that was opened."""
 
-    def __init__(self, opened: Index, scope: str, ready: Ready, zoekt: str = "") -> None:
-        """`zoekt` is the address of a Zoekt server that the owner's questions for lines are put to."""
+    def __init__(
+        self,
+        opened: Index,
+        scope: str,
+        ready: Ready,
+        rule_at: Callable[[str], Degradation | None],
+        zoekt: str = "",
+    ) -> None:
+        """`rule_at` tells the rule by which a path is not indexed.
+
+        `zoekt` is the address of a Zoekt server that the owner's questions for lines are put to.
+        """
         self._opened, self._scope, self._ready, self._zoekt = opened, scope, ready, zoekt
+        self._rule_at = rule_at
 
     def grep(self, asked: GrepRequest, *, refresh: bool = True, on_progress: Progress | None = None) -> GrepAnswer:
         """All lines that match, in the order of their paths; with `refresh` of the files as they are now.
@@ -43,6 +54,7 @@ class WorkspaceExact:
         if asked.principals is not None:
             # Which texts had to be read depends on how far the index has come, and so on what is out of sight.
             return changed(answer, strategy="", searched=0)
+        notes = notes if answer.files else [*notes, *self._rule_for(within, None)]
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
     def glob(
@@ -65,6 +77,7 @@ class WorkspaceExact:
         notes = self._ready(refresh, on_progress, principals)
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, glob, patterns, below=below, newest=newest, limit=limit)
+        notes = notes if answer.files else [*notes, *self._rule_for(below, principals)]
         return changed(answer, degraded=tuple(notes)) if notes else answer
 
     def refs(
@@ -86,6 +99,7 @@ class WorkspaceExact:
         notes = self._ready(refresh, on_progress, principals)
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, references, name, below, limit)
+        notes = notes if answer.references else [*notes, *self._rule_for(below, principals)]
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
     def outline(
@@ -101,6 +115,11 @@ class WorkspaceExact:
 
         notes = self._ready(refresh, on_progress, principals)
         return self._opened.read(principals, notes, outline, name, self._scope)
+
+    def _rule_for(self, path: str, principals: tuple[str, ...] | None) -> list[Degradation]:
+        """The rule that leaves a path out, if there is one; for the owner, who alone knows of what is left out."""
+        rule = self._rule_at(path) if path and principals is None else None
+        return [rule] if rule is not None else []
 
     @property
     def _root(self) -> str:

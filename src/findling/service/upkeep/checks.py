@@ -79,7 +79,7 @@ def visible_counts(legs: Retrievers) -> dict[str, Any]:
 
 
 def why_left_out(root: Path, path: str, entry: SkippedPath) -> Degradation:
-    """The reason why a file is not indexed, and the next step; the entry is that of the file or of a folder above."""
+    """The reason why a file or folder is not indexed, and the next step; the entry is its own or of a folder above."""
     from findling.sources.files.discovery import REASONS
     from findling.sources.files.file_types import file_type
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
@@ -12,6 +14,7 @@ from findling.text.analysis.scripts import LONGEST_WORD, is_unspaced
 from findling.text.query.lexer import (
     FIELD_NAMES,
     KEYWORD,
+    OPENING_QUOTES,
     REGEX,
     TEXT_FIELDS,
     compiled,
@@ -28,8 +31,10 @@ __all__ = [
     "TOO_LONG",
     "UNCLOSED_QUOTE",
     "Remarks",
+    "brace_choices",
     "condition",
     "exact_leaf",
+    "in_braces",
     "near_leaf",
     "nearest_field",
     "phrase_leaf",
@@ -70,6 +75,37 @@ def condition(name: str, values: list[str], now: float | None = None) -> Node | 
         return None if None in nodes else known[0] if len(known) == 1 else Any(known)
     cleaned = dict.fromkeys(_clean(name, value) for value in values)
     return Field(name, tuple(cleaned)) if all(cleaned) else None
+
+
+def in_braces(values: Iterable[str]) -> list[str]:
+    """The raw values of a path with all that braces stand for: `*.{py`, `go}` are `*.py`, `*.go`."""
+    found: list[str] = []
+    # The lexer has cut them at commas, also inside of braces; quotes keep theirs.
+    for is_quoted, some in groupby(values, lambda value: value[0] in OPENING_QUOTES):
+        if is_quoted:
+            found += some
+            continue
+        for value in re.findall(r"(?:[^,{}]|\{[^{}]*\}|[{}])+", ",".join(some)):
+            choices = list(islice(brace_choices(value, _BRACES), _MOST_CHOICES + 1))
+            found += choices if len(choices) <= _MOST_CHOICES else [value]
+    return found
+
+
+def brace_choices(pattern: str, braces: re.Pattern[str]) -> Iterator[str]:
+    """The patterns that braces stand for, in order: `*.{ts,tsx}` is `*.ts` and `*.tsx`."""
+    match = braces.search(pattern)
+    if match is None:
+        yield pattern
+        return
+    for choice in match[1].split(","):
+        yield from brace_choices(pattern[: match.start()] + choice + pattern[match.end() :], braces)
+
+
+_BRACES = re.compile(r"(?<!\\)\{([^{},]*,[^{}]*)\}")
+"""Braces without a comma are those of a name, such as `{{cookiecutter.name}}`."""
+
+_MOST_CHOICES = 30
+"""Paths that the braces of one value may stand for."""
 
 
 def possible_values(name: str) -> str:

@@ -23,6 +23,7 @@ from findling.text.query.leaves import (
     Remarks,
     condition,
     exact_leaf,
+    in_braces,
     near_leaf,
     nearest_field,
     phrase_leaf,
@@ -342,6 +343,8 @@ class _Parser:
                 for value in values
             ]
             return _joined(Any, leaves)
+        if name == "path" and "{" in raw:
+            values = in_braces(values)
         plain = [text for value in values if (text := self._value(value))]
         if name == "in" and plain and {*TEXT_FIELDS, "history"}.issuperset(map(str.lower, plain)):
             self._limit(plain, is_negative)

@@ -26,6 +26,7 @@ __all__ = [
     "coded",
     "compile_pattern",
     "fold",
+    "has_letters",
     "required_trigrams",
     "trigram_form",
     "trigrams",
@@ -54,6 +55,12 @@ def required_trigrams(pattern: Pattern) -> Required | None:
     facts = _sequence(_checked(pattern, _parser.parse)).opened()
     clauses = _bounded(facts.clauses)
     return Required(clauses) if clauses else None
+
+
+def has_letters(pattern: Pattern) -> bool:
+    """Whether a match of the pattern can have a letter; one without any is none. Raises InvalidValueError."""
+    longest: int = _checked(pattern, _parser.parse).getwidth()[1]
+    return longest > 0
 
 
 def trigrams(folded: str) -> set[str]:

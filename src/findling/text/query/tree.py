@@ -260,7 +260,7 @@ def split_where(node: Node) -> tuple[Node, Node | None]:
     return rest[0] if len(rest) == 1 else All(rest), where[0] if len(where) == 1 else All(tuple(where))
 
 
-_MISLEADING = frozenset(f"{QUOTES}(),|\\")
+_MISLEADING = frozenset(f"{QUOTES}(),|{{\\")
 _RAW_WORD = re.compile(r"[^\W_]+")
 
 

@@ -157,7 +157,7 @@ def describe_search(
         "next_cursor": answer.next_cursor,
         "degraded": _told(map(str, answer.degraded)),
         "unknown_terms": _told(answer.unknown_terms),
-        "did_you_mean": _told(one.query for one in answer.did_you_mean),
+        "did_you_mean": _told(dict.fromkeys(one.query for one in answer.did_you_mean)),
         "notes": _told([*answer.notes, *_scope(answer)]),
         "files": dict(answer.facets.get("file", {})),
         # Under names and in shapes of their own, so that nobody takes them for matches.

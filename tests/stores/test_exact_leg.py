@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 
 from findling.core import native
 from findling.domain.errors import CorruptError
-from findling.domain.ports import ExactLeg, TruthStore
-from findling.domain.queries import Pattern
+from findling.domain.ports import ExactLeg
+from findling.domain.queries import Filters, Pattern
 from findling.stores.keyword import exact_leg
 from findling.stores.keyword.exact_leg import TrigramLeg
 from findling.stores.local.backend import LocalBackend
@@ -22,26 +23,16 @@ from findling.testing.keyword_leg import catch_up
 from findling.testing.samples import line_document
 from findling.text.query import patterns
 from findling.text.query.patterns import fold, required_trigrams, trigram_form
+from tests.counts import tries
+from tests.processes import BoundedProcess
+from tests.stores.leg_folders import LegsInFolder
+
+KILLS = tries(6, short=3)
 
 
-class TestTrigramLeg(ExactLegSuite):
-    @pytest.fixture(autouse=True)
-    def _folder(self, tmp_path: Path) -> Iterator[None]:
-        self.folder = tmp_path
-        self.opened: list[SqliteStore | TrigramLeg] = []
-        yield
-        for one in self.opened:
-            one.close()
-
-    def make_store(self) -> TruthStore:
-        store = SqliteStore.open(self.folder / "truth.db")
-        self.opened.append(store)
-        return store
-
+class TestTrigramLeg(LegsInFolder, ExactLegSuite):
     def make_leg(self) -> ExactLeg:
-        leg = TrigramLeg.open(self.folder / "exact", store_id="test")
-        self.opened.append(leg)
-        return leg
+        return self.kept(TrigramLeg.open(self.folder / "exact", store_id="test"))
 
 
 class TestTrigramLegWithoutCore(TestTrigramLeg):
@@ -49,6 +40,46 @@ class TestTrigramLegWithoutCore(TestTrigramLeg):
     def _no_core(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(exact_leg, "native", None)
         monkeypatch.setattr(patterns, "native", None)
+
+
+BUILDER = """
+import sys
+from pathlib import Path
+from findling.stores.keyword.exact_leg import TrigramLeg
+from findling.stores.sqlite.store import SqliteStore
+
+store = SqliteStore.open(Path(sys.argv[1]) / "truth.db")
+leg = TrigramLeg.open(Path(sys.argv[1]) / "exact", store_id="s")
+print(leg.seq(), flush=True)
+for change in store.changes(leg.seq()):
+    leg.apply([change])
+    leg.commit(change.seq)
+    print(leg.seq(), flush=True)
+"""
+
+
+def test_a_build_that_is_killed_goes_on_and_loses_nothing(tmp_path: Path) -> None:
+    with closing(SqliteStore.open(tmp_path / "truth.db")) as store:
+        for number in range(60):
+            store.write([line_document(str(number), [f"text number {number} of many", "wolf " * 500])])
+        reached, numbers = 0, [*store.matching(Filters())]
+        for kill in range(KILLS):
+            run = BoundedProcess([sys.executable, "-c", BUILDER, tmp_path], stdout=subprocess.PIPE)
+            assert run.stdout is not None
+            first = int(run.stdout.readline())
+            assert first >= reached, "a commit that was reported is kept"
+            reached = max([first, *(int(run.stdout.readline()) for _ in range(kill + 1))])
+            run.kill()
+            run.wait()
+            run.stdout.close()
+        assert 0 < reached < store.seq()
+        with closing(TrigramLeg.open(tmp_path / "exact", store_id="s")) as leg:
+            assert reached <= leg.seq() < store.seq()
+            assert len(leg.numbers()) == leg.seq()
+            catch_up(store, leg)
+            assert leg.numbers() == set(numbers)
+            assert (_found(leg, "number 59 of"), _found(leg, "of many")) == (1, 60)
+    assert LocalBackend(tmp_path).damage() == []
 
 
 @pytest.mark.skipif(native is None, reason="there is no compiled core")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Pattern, Required
+from findling.pipelines.retrieve import pattern_matches
 from findling.text.query.patterns import compile_pattern, fold, required_trigrams, trigrams
 from tests.counts import tries
 from tests.text.pattern_samples import ALPHABETS, random_pattern, random_text
@@ -125,3 +126,15 @@ def test_whole_words_case_and_lines() -> None:
 def _holds(required: Required | None, text: str) -> bool:
     held = trigrams(fold(text))
     return required is None or all(any(one <= held for one in clause) for clause in required.clauses)
+
+
+def test_a_text_is_found_in_any_case_as_re_finds_it() -> None:
+    like_ascii = {chr(code) for code in range(128, 0x110000) if fold(chr(code)).isascii()}
+    assert like_ascii == set(pattern_matches._LIKE_ASCII)
+    random, letters = Random(7), "kKsSiIxX é數😀\ud800\n"
+    for _ in range(2_000):
+        text = "".join(random.choices(letters + random.choice(["", "ſ", "\u212a", "İı"]), k=random.randrange(40)))
+        wanted = "".join(random.choices("kKsSiIé", k=random.randrange(1, 3)))
+        expected = [match.span() for match in re.finditer(re.escape(wanted), text, re.IGNORECASE)]
+        found = pattern_matches.match_spans([Pattern(wanted, False, False)], text)
+        assert [span[:2] for span in found] == expected, (wanted, text)

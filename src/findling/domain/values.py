@@ -17,6 +17,7 @@ __all__ = [
     "compile_records",
     "counted",
     "fit",
+    "loose_name",
     "plain",
     "read_json",
     "record",
@@ -46,6 +47,11 @@ class Row(Protocol):
     def maximum(self) -> float: ...
     @property
     def optional(self) -> bool: ...
+
+
+def loose_name(name: str) -> str:
+    """The name without case and separators: `getUser`, `get_user` and `GET-USER` are one."""
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def counted(number: int, one: str, several: str = "") -> str:

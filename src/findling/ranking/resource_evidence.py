@@ -13,7 +13,7 @@ from math import log
 from operator import itemgetter
 from typing import NamedTuple
 
-from findling.domain.values import counted
+from findling.domain.values import counted, loose_name
 from findling.ranking.path_roles import ROLES
 
 __all__ = ["Clue", "ResourcePart", "ResourceQuestion", "ResourceRanking", "are_alike", "rank_by_resources"]
@@ -189,7 +189,7 @@ def _resource_gains(
     most = max(pooled.values(), default=1.0)
     gains = {resource: [_Gain("passages", _POOLED * pooled[resource] / most, ())] for resource in resources}
     if question.is_name:
-        wanted = {_plain(name) for name in question.names}
+        wanted = {loose_name(name) for name in question.names}
         for resource, clue in resources.items():
             if "".join(clue.name) in wanted:
                 gains[resource].insert(0, _Gain("file name", _NAMED, question.names))
@@ -224,10 +224,6 @@ def _resource_gains(
             share = sum([rarity[word] for word in around]) / whole
             gains[resource].append(_Gain("folder", _IN_FOLDER * share, around))
     return gains
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
 
 
 def _alike(words: Iterable[str], *known: Iterable[Iterable[str]]) -> dict[str, set[str]]:

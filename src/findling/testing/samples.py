@@ -11,7 +11,21 @@ from hashlib import blake2b
 import pytest
 
 from findling.domain.ports import Change, TruthStore
-from findling.domain.queries import Any, Field, Filters, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Term, Word
+from findling.domain.queries import (
+    All,
+    Any,
+    Field,
+    Filters,
+    Fuzzy,
+    Near,
+    Node,
+    Not,
+    Phrase,
+    Prefix,
+    Range,
+    Term,
+    Word,
+)
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 
 __all__ = [
@@ -209,6 +223,8 @@ LIBRARY = (
 )
 """Nine resources of one chunk each, named by one letter; all of them stand under the heading `Lines`."""
 
+_CIDS = {document.resource.rid: str(document.chunks[0].cid) for document in LIBRARY}
+
 MATCHES: tuple[tuple[Node, str], ...] = (
     (Word("connections"), "ab"), (Word("getUserName"), "bc"), (Word("max-pool"), "ac"), (Word("数据库"), "d"),
     (Word("库"), "d"), (Word("配"), "d"), (Word("книга"), "g"), (Word("cafe"), "f"), (Word("C++"), ""),
@@ -239,6 +255,9 @@ MATCHES: tuple[tuple[Node, str], ...] = (
     (Near("lighthouses", "lighthouse", 9), "h"), (Near("guide", "user", 5), ""),
     (Near("max_value", "getUserName", 5), "c"), (Near("x509", "js", 4), "f"), (Near("x509", "node.js", 1), "f"),
     (Near("여자", "남자", 9), "e"), (Near("pool", "!!!", 9), ""),
+    (All((Term("line"), Field("cid", (_CIDS["a"], _CIDS["d"], "12345")))), "ad"),
+    (All((Term("users"), Not(Field("cid", (_CIDS["b"],))))), "c"),
+    (All((Term("users"), Field("cid", ("12345",)))), ""),
 )  # fmt: skip
 """Nodes, each with the letters of the resources that match."""
 

@@ -16,11 +16,12 @@ from findling.domain.queries import Filters, Word
 from findling.domain.reports import GrepRequest, OutlineAnswer, OutlinedDefinition, Reference, RefsAnswer
 from findling.domain.resources import StoredText
 from findling.domain.results import Degradation
+from findling.domain.values import loose_name
 from findling.pipelines.exact.grep import chosen_resources
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.file_types import file_type
-from findling.text.analysis.scripts import loose_name, name_parts
+from findling.text.analysis.scripts import name_parts
 from findling.text.chunking.bare_code import without_comments
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import OutlineLine, named_lines, outline_lines

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from zlib import crc32
 
+from findling.domain.values import loose_name
+
 __all__ = [
     "LONGEST_WORD",
     "SIGNS",
@@ -15,7 +17,6 @@ __all__ = [
     "is_emoji",
     "is_mostly_unspaced",
     "is_unspaced",
-    "loose_name",
     "name_parts",
     "name_terms",
     "unicode_places",
@@ -102,11 +103,6 @@ def name_terms(name: str) -> str:
 def name_parts(text: str) -> list[str]:
     """The parts of a name that scopes qualify, the innermost last: of `Session::send`, `session->send`, `a.b()`."""
     return [part for part in re.split(_SCOPE_MARKS, text) if part]
-
-
-def loose_name(name: str) -> str:
-    """The name without case and separators: `getUser`, `get_user` and `GET-USER` are one."""
-    return name.replace("_", "").replace("-", "").lower()
 
 
 def written_name(text: str) -> str:

@@ -1,0 +1,320 @@
+"""Walks on a graph of passages and the things they name: the passage that answers a question by way of another one.
+
+    Who is the spouse of the director of Jump for Glory?    →  Jump for Glory  →  Raoul Walsh  →  Betrayed (1917 film)
+
+The graph is bipartite and small: what lies around the names of a question and the best hits by words and meaning. A
+walk begins there and spreads for a few rounds. Everything is a pure function of arrays that hold what a caller sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from findling.domain.values import counted
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy import bool_, float64, int64
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[float64]
+    Numbers: TypeAlias = NDArray[int64]
+    Flags: TypeAlias = NDArray[bool_]
+
+__all__ = [
+    "GateFacts",
+    "GraphGate",
+    "Subgraph",
+    "WalkPath",
+    "Walked",
+    "communities",
+    "gate",
+    "gate_facts",
+    "in_slots",
+    "is_hub",
+    "ranked",
+    "seeds",
+    "walk",
+    "walk_path",
+]
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+class Subgraph(NamedTuple):
+    """Passages and the entities that they mention, as compressed rows; all numbers are places in this graph.
+
+    Row `p` is `entities[indptr[p]:indptr[p + 1]]`, with the weights of the mentions. `is_title` marks those where the
+    entity is the title of the passage's resource. `counts` are the visible resources that mention an entity and
+    `title_counts` those that have it as a title, in the whole graph in sight. `resources` is the number in sight.
+    """
+
+    indptr: Numbers
+    entities: Numbers
+    weights: Floats
+    is_title: Flags
+    counts: Numbers
+    title_counts: Numbers
+    resources: int
+
+
+class Walked(NamedTuple):
+    """Scores of passages and entities after a walk; those that it does not reach have 0."""
+
+    passages: Floats
+    entities: Floats
+
+
+ROUNDS = 3
+"""Rounds from passages to entities and back: more than two hops bring nothing, see docs/internals.md."""
+
+DAMPING = 0.85
+_SEED_HITS = 5
+_HIT_SHARE, _HIT_DECAY = 0.1, 0.6
+_LEAST_HUB, _HUB_SHARE = 20, 0.02
+_DIGITS = 12
+
+
+def is_hub(count: int, resources: int) -> bool:
+    """Whether so many resources mention an entity that it connects nothing."""
+    return count > max(_LEAST_HUB, _HUB_SHARE * resources)
+
+
+def seeds(graph: Subgraph, asked: Sequence[int], hits: Sequence[int]) -> tuple[Floats, Floats]:
+    """Begin of a walk: the passages of the best hits by their rank, and the entities that a question names.
+
+    A rare name counts more than a common one. All hits together weigh a quarter of the names.
+    """
+    import numpy as np
+
+    passages, entities = np.zeros(len(graph.indptr) - 1), np.zeros(len(graph.counts))
+    rarity = _rarity(graph)
+    for entity in asked:
+        entities[entity] = rarity[entity]
+    whole = entities.sum() or 1.0
+    for rank, passage in enumerate(hits[:_SEED_HITS]):
+        passages[passage] += _HIT_SHARE * whole * _HIT_DECAY**rank
+    return passages, entities
+
+
+def walk(graph: Subgraph, passage_seeds: Floats, entity_seeds: Floats, *, relevance: Floats | None = None) -> Walked:
+    """Personalised PageRank: seeds spread over mentions, each round less.
+
+    A passage passes its score on to entities that others mention, too, and no hubs. An entity passes it on to all its
+    passages by weight, and by their `relevance` to the question, if that is given.
+    """
+    import numpy as np
+
+    rows, columns = _rows(graph), graph.entities
+    size, names = len(graph.indptr) - 1, len(graph.counts)
+    total = float(passage_seeds.sum() + entity_seeds.sum())
+    if total <= 0 or not len(columns):
+        return Walked(passage_seeds.astype(np.float64), entity_seeds.astype(np.float64))
+    hubs = graph.counts > max(_LEAST_HUB, _HUB_SHARE * graph.resources)
+    weights = np.where(hubs[columns], 0.0, graph.weights * _rarity(graph)[columns])
+    outward = _shares(np.where(graph.counts[columns] > 1, weights, 0.0), rows, size)
+    inward = _shares(weights if relevance is None else weights * relevance[rows], columns, names)
+    start, named = passage_seeds / total, entity_seeds / total
+    passages, entities = start, named
+    for _ in range(ROUNDS):
+        entities = named + DAMPING * np.bincount(columns, outward * passages[rows], names)
+        passages = start + DAMPING * np.bincount(rows, inward * entities[columns], size)
+    return Walked(passages, entities)
+
+
+def ranked(scores: Floats, keys: Sequence[int]) -> list[int]:
+    """The places of all positive scores, best first; of equal ones the smaller key comes first.
+
+    Sums in another order differ in their last digits, so these do not count.
+    """
+    import numpy as np
+
+    order = np.lexsort((np.asarray(keys), -np.round(scores, _DIGITS)))
+    return [int(place) for place in order if scores[place] > 0]
+
+
+class WalkPath(NamedTuple):
+    """The strongest way to a hit: entities in order, the last one is mentioned by the hit itself.
+
+    `through` is the passage that connects the last two of them or, where there is one entity that the question does
+    not name, the hit that the walk began at; -1 where the question names the only entity.
+    """
+
+    entities: tuple[int, ...]
+    through: int
+
+
+def walk_path(graph: Subgraph, walked: Walked, asked: Iterable[int], passage: int) -> WalkPath | None:
+    """The way by which most of a passage's score came, or None where the walk did not come by an entity."""
+    import numpy as np
+
+    named = set(asked)
+    own = graph.entities[graph.indptr[passage] : graph.indptr[passage + 1]]
+    strengths = _strengths(graph)
+    through_own = walked.entities[own] * strengths[graph.indptr[passage] : graph.indptr[passage + 1]]
+    if not len(own) or through_own.max() <= 0:
+        return None
+    last = int(own[int(np.argmax(np.round(through_own, _DIGITS)))])
+    if last in named:
+        return WalkPath((last,), -1)
+    rows = _rows(graph)
+    there = np.flatnonzero((graph.entities == last) & (rows != passage))
+    sending = walked.passages[rows[there]] * strengths[there]
+    if not len(there) or sending.max() <= 0:
+        return None
+    between = int(rows[there[int(np.argmax(np.round(sending, _DIGITS)))]])
+    places = range(int(graph.indptr[between]), int(graph.indptr[between + 1]))
+    first = max(
+        (place for place in places if int(graph.entities[place]) in named),
+        key=lambda place: (round(float(strengths[place]), _DIGITS), -place),
+        default=None,
+    )
+    return WalkPath((last,) if first is None else (int(graph.entities[first]), last), between)
+
+
+def communities(graph: Subgraph, rounds: int = 10) -> tuple[Numbers, Numbers]:
+    """Labels of passages and entities by propagation: each takes the heaviest label of its neighbours.
+
+    A label is the smallest entity that began with it; of equal weights the smaller label stays. Hubs and entities of a
+    single resource spread nothing. A passage without a neighbour has -1.
+    """
+    import numpy as np
+
+    rows, columns = _rows(graph), graph.entities
+    size, names = len(graph.indptr) - 1, len(graph.counts)
+    hubs = graph.counts > max(_LEAST_HUB, _HUB_SHARE * graph.resources)
+    spreads = (graph.counts > 1) & ~hubs
+    weights = np.where(spreads[columns], graph.weights * _rarity(graph)[columns], 0.0)
+    labels = np.arange(names)
+    passages = np.full(size, -1)
+    for _ in range(rounds):
+        passages = _heaviest(rows, labels[columns], weights, passages)
+        known = passages[rows] >= 0
+        after = _heaviest(columns[known], passages[rows][known], weights[known], labels)
+        if np.array_equal(after, labels):
+            break
+        labels = after
+    return passages, labels
+
+
+def in_slots(base: Sequence[Item], walked: Iterable[Item], *, keep: int = 2) -> list[tuple[Item, bool]]:
+    """One ranking of two: the best `keep` of the base, then one of the walk and one of the base by turns.
+
+    Nothing comes twice, and nothing of the base is lost. The flag says that an item has the place of the walk.
+    """
+    merged = [(item, False) for item in dict.fromkeys(base[:keep])]
+    seen = {item for item, _ in merged}
+    rest, found = iter(base[keep:]), iter(walked)
+    sources = ((found, True), (rest, False))
+    turn, empty = 0, 0
+    while empty < 2:
+        source, is_walked = sources[turn % 2]
+        item = next((item for item in source if item not in seen), None)
+        empty = empty + 1 if item is None else 0
+        if item is not None:
+            seen.add(item)
+            merged.append((item, is_walked))
+        turn += 1
+    return merged
+
+
+class GateFacts(NamedTuple):
+    """Facts that tell whether a question needs more than one passage.
+
+    `named` counts entities of the question that are the title of one resource or two. `bridges` counts the best two
+    hits that mention the title of another resource, which the question does not name.
+    """
+
+    named: int
+    bridges: int
+
+
+class GraphGate(NamedTuple):
+    """Whether the walk may take slots, and the reason."""
+
+    is_open: bool
+    reason: str
+
+
+_FEW_TITLES = 2
+_BRIDGING_HITS = 2
+
+
+def gate_facts(graph: Subgraph, asked: Sequence[int], hits: Sequence[int]) -> GateFacts:
+    """Count names and bridges; `hits` are the passages of the base, best first."""
+    named = set(asked)
+    titles = sum(0 < int(graph.title_counts[entity]) <= _FEW_TITLES for entity in named)
+    bridges = 0
+    for passage in hits[:_BRIDGING_HITS]:
+        places = range(int(graph.indptr[passage]), int(graph.indptr[passage + 1]))
+        own = {int(graph.entities[place]) for place in places if graph.is_title[place]}
+        mentioned = {int(graph.entities[place]) for place in places} - own - named
+        bridges += any(0 < int(graph.title_counts[entity]) <= _FEW_TITLES for entity in mentioned)
+    return GateFacts(titles, bridges)
+
+
+def gate(facts: GateFacts) -> GraphGate:
+    """Open where a question names what a document is about, or a best hit names what another document is about.
+
+    On nine collections without such titles this is never so; see docs/internals.md for the figures.
+    """
+    reasons = []
+    if facts.named:
+        reasons.append(f"the question names {counted(facts.named, 'title')}")
+    if facts.bridges:
+        reasons.append(f"{counted(facts.bridges, 'best hit')} of {_BRIDGING_HITS} name another document")
+    if reasons:
+        return GraphGate(True, " and ".join(reasons))
+    return GraphGate(False, "neither the question nor a best hit names another document")
+
+
+def _rows(graph: Subgraph) -> Numbers:
+    """The passage of each mention."""
+    import numpy as np
+
+    return np.repeat(np.arange(len(graph.indptr) - 1), np.diff(graph.indptr))
+
+
+def _rarity(graph: Subgraph) -> Floats:
+    """Weight of each entity: the fewer visible resources mention it, the more."""
+    import numpy as np
+
+    rarity: Floats = np.log1p(graph.resources / np.maximum(graph.counts, 1))
+    return rarity
+
+
+def _strengths(graph: Subgraph) -> Floats:
+    """Weight of each mention times the rarity of its entity; 0 for hubs."""
+    import numpy as np
+
+    hubs = graph.counts > max(_LEAST_HUB, _HUB_SHARE * graph.resources)
+    return np.where(hubs[graph.entities], 0.0, graph.weights * _rarity(graph)[graph.entities])
+
+
+def _shares(weights: Floats, groups: Numbers, size: int) -> Floats:
+    """Each weight as a share of the sum of its group; 0 in a group without weight."""
+    import numpy as np
+
+    sums = np.bincount(groups, weights, size)[groups]
+    return np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
+
+
+def _heaviest(groups: Numbers, labels: Numbers, weights: Floats, before: Numbers) -> Numbers:
+    """For each group the label with the largest sum of weights; groups without weight keep theirs."""
+    import numpy as np
+
+    used = weights > 0
+    groups, labels, weights = groups[used], labels[used], weights[used]
+    after = before.copy()
+    if not len(groups):
+        return after
+    order = np.lexsort((labels, groups))
+    groups, labels, weights = groups[order], labels[order], weights[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(groups) != 0) | (np.diff(labels) != 0)])
+    sums = np.round(np.add.reduceat(weights, starts), _DIGITS)
+    best = np.lexsort((labels[starts], -sums, groups[starts]))
+    firsts = best[np.r_[True, np.diff(groups[starts][best]) != 0]]
+    after[groups[starts][firsts]] = labels[starts][firsts]
+    return after

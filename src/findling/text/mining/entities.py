@@ -1,0 +1,371 @@
+"""Names in a text by rules: the things that a passage is about, and the same things in a question.
+
+    The Journal of Ann O'Neil's lab, [[Radium (band)|the band]]  →  journal of ann oneil, radium band, radium
+
+A key is one for all ways to write a name that make no difference: case, width, accents, hyphens, a possessive `'s`, a
+leading article. No rule knows a language beyond its little words; scripts without capitals give what they quote, link
+or repeat. Every expression is linear in its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from math import log
+from typing import NamedTuple
+
+from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.mining.entity_keys import BARE, LONGEST_NAME, entity_key, title_forms
+from findling.text.mining.noun_runs import FUNCTION_WORDS
+
+__all__ = ["MOST_MENTIONS", "WEIGHTS", "Mention", "asked_keys", "longest_keys", "mentions_of"]
+
+
+class Mention(NamedTuple):
+    """A thing that a passage names: its key, the way it is written there, its kind and its weight.
+
+    `kind` is `title`, `heading`, `name`, `link`, `quoted`, `code`, `person` or `date`.
+    """
+
+    key: str
+    label: str
+    kind: str
+    weight: float
+
+
+MOST_MENTIONS = 48
+"""Mentions of one passage; those of the least weight are left out."""
+
+WEIGHTS = {
+    "title": 3.0,
+    "heading": 2.0,
+    "code": 2.0,
+    "link": 1.5,
+    "person": 1.5,
+    "quoted": 1.0,
+    "name": 1.0,
+    "date": 0.3,
+}
+"""Weight of a mention by its kind. A title says what a passage is about; a year hardly says anything."""
+
+_LONGEST_KEY = 80
+
+
+def mentions_of(
+    text: str,
+    title: str = "",
+    headings: Sequence[str] = (),
+    *,
+    defines: Iterable[str] = (),
+    people: Iterable[str] = (),
+) -> list[Mention]:
+    """The names of one passage, the heaviest first; `defines` are names that its code defines, `people` its authors."""
+    found = _Found()
+    for label, share in title_forms(title):
+        found.add(label, "title", share)
+    for heading in headings:
+        for label, share in title_forms(heading):
+            found.add(label, "heading", share)
+    for name in defines:
+        found.add(name, "code")
+    for person in people:
+        found.add(person, "person")
+    for kind, label in _marked(text):
+        found.add(label, kind)
+    names = Counter(_runs(text))
+    for label, count in _resolved(names, [title, *headings]).items():
+        found.add(label, "name", 1 + log(count))
+        for part in _inner(label):
+            found.add(part, "name", BARE)
+    for heading in (title, *headings):
+        for label in _title_parts(heading):
+            found.add(label, "name")
+    if not text.isascii():
+        for label, count in _unspaced(text, title):
+            found.add(label, "name", 1 + log(count))
+    for label in dict.fromkeys(_YEAR.findall(text)):
+        found.add(label, "date")
+    return found.heaviest()
+
+
+class _Found:
+    """Mentions by key: the weights of a key's kinds do not add up, the largest one stays."""
+
+    def __init__(self) -> None:
+        self._mentions: dict[str, Mention] = {}
+
+    def add(self, label: str, kind: str, share: float = 1.0) -> None:
+        """Add a mention, unless its key is empty, too long or known with more weight."""
+        key = entity_key(label)
+        if len(key) < 2 or len(key) > _LONGEST_KEY:
+            return
+        weight = round(WEIGHTS[kind] * share, 3)
+        known = self._mentions.get(key)
+        if known is None:
+            self._mentions[key] = Mention(key, label.strip(), kind, weight)
+        elif known.weight < weight:
+            self._mentions[key] = Mention(key, known.label, known.kind if kind == "name" else kind, weight)
+
+    def heaviest(self) -> list[Mention]:
+        """All of them in a stable order, as many as a passage may have."""
+        return sorted(self._mentions.values(), key=_heaviest_first)[:MOST_MENTIONS]
+
+
+def _heaviest_first(mention: Mention) -> tuple[float, str]:
+    return -mention.weight, mention.key
+
+
+# Titles
+
+
+def _title_parts(title: str) -> Iterator[str]:
+    """Names within a title: `Indiana` in Alcohol laws of Indiana, `Nigeria` in Baure, Nigeria."""
+    for match in _run_pattern(title.isascii()).finditer(title.replace("_", " ")):
+        for name in _parts(match[0]):
+            if name.lower() not in _LITTLE and len(name) < len(title):
+                yield name
+                yield from _inner(name)
+
+
+def _inner(name: str) -> Iterator[str]:
+    """Names within a name, after `of` and its like."""
+    if " of " in name:
+        for part in name.split(" of "):
+            if part[:1].isupper() and part.lower() not in _LITTLE:
+                yield part
+
+
+# Marked names: links, quotes, handles, addresses
+
+_MARKS = re.compile(
+    r"\[\[(?P<wiki>[^\[\]|#\n]{1,80}+)(?:[|#][^\[\]\n]{0,80}+)?\]\]"
+    r"|\[(?P<link>[^\[\]\n]{2,80})\]\("
+    r"|`(?P<code>[^`\n]{2,60})`"
+    r"|“(?P<curly>[^“”\n]{2,60})”|„(?P<low>[^„“”\n]{2,60})[“”]|«(?P<angle>[^«»\n]{2,60})»"
+    r'|(?<![\w"])"(?P<straight>[^"\n]{2,60})"(?![\w"])'
+    r"|[「『《〈](?P<corner>[^「」『』《》〈〉\n]{2,40})[」』》〉]"
+    r"|(?<![\w.+-])(?P<mail>[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,4})"
+    r"|(?<![\w@/])@(?P<handle>[A-Za-z]\w{1,38}+)"
+)
+_MARK_SIGNS = re.compile('[\\[`“„«"「『《〈@]')
+_SPEAKER = re.compile(r"^(?:\[[^\]\n]{4,40}\] ?|[\d/.,:TAPM -]{5,28})?([^\W\d_][\w.' -]{1,30}): ", re.M)
+_MARK_KINDS = {"wiki": "link", "link": "link", "code": "code", "mail": "person", "handle": "person"}
+
+
+def _marked(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and label of each name that a mark shows: links, quotes, code, addresses, handles, people who speak."""
+    if _MARK_SIGNS.search(text):
+        for match in _MARKS.finditer(text):
+            kind = _MARK_KINDS.get(match.lastgroup or "", "quoted")
+            label = match[match.lastgroup or 0]
+            if kind != "quoted" or _is_name_like(label):
+                yield kind, label
+    if ": " in text:
+        speakers = Counter(_SPEAKER.findall(text))
+        for speaker, count in speakers.items():
+            if speaker[0].isupper() and (count > 1 or len(speakers) > 2) and len(speaker.split()) <= 3:
+                yield "person", speaker
+
+
+def _is_name_like(label: str) -> bool:
+    """Whether quoted words may be a name: few, and begun like one; a script without capitals has no such sign."""
+    first = next((letter for letter in label if letter.isalnum()), "")
+    return bool(first) and not first.islower() and len(label.split()) <= LONGEST_NAME
+
+
+# Capitalised runs
+
+_PARTICLES = (
+    "of|de|van|von|der|den|des|du|da|di|del|della|dos|das|do|la|le|les|el|al|bin|ibn|zu|zur|af|av|ter|ten|upon|for|the|"
+    "y|e|et|und|och|og|en|on|in|and"
+)
+_JOINING = frozenset({"and", "und", "et", "och", "og", "in", "on", "for", "en", "e", "y"})
+"""Particles that join two names as often as they stand within one: they need `of` or its like before them."""
+
+_YEAR = re.compile(r"[12](?<![\w.,/-][12])(?:(?<=1)[0-9]|0)[0-9]{2}(?![\w/-]|[.,]\d)")
+_SENTENCE_END = frozenset(".!?:\n\r•*#>|。！？")
+
+
+@cache
+def _run_pattern(is_ascii: bool) -> re.Pattern[str]:
+    """Words with capitals in a row, with particles between them."""
+    if is_ascii:
+        capital = "A-Z"
+    else:
+        # Above come scripts without capitals, and two dead ones with them.
+        capital = "".join(
+            re.escape(letter) for letter in map(chr, range(0xA800)) if letter.isupper() or letter.istitle()
+        )
+    rest = rf"(?:\.(?:[{capital}]\.)*+(?!\w)|\w*+(?:[-'’&]\w++)*+)"
+    between = rf" (?:(?:{_PARTICLES}) (?:(?:{_PARTICLES}) )?)?+"
+    # The look behind comes second: a search for one of a set of letters is the fastest that there is.
+    first = rf"[{capital}](?<!\w[{capital}]){rest}"
+    return re.compile(rf"{first}(?:{between}[{capital}]{rest}){{0,{LONGEST_NAME - 1}}}+")
+
+
+def _runs(text: str) -> Iterator[str]:
+    """Every name, as often as it stands there; the first word of a sentence counts when it is seen elsewhere."""
+    unsure: list[str] = []
+    sure: set[str] = set()
+    for match in _run_pattern(text.isascii()).finditer(text):
+        run = match[0]
+        is_first = _begins_sentence(text, match.start())
+        for part in _parts(run) if " " in run else (run,):
+            name = _without_first(part) if is_first else part
+            is_doubtful = is_first and name is part and " " not in name
+            is_first = False
+            if len(name) < 2 or name.lower() in _LITTLE:
+                continue
+            if is_doubtful and not _is_acronym(name):
+                unsure.append(name)
+            else:
+                sure.add(name)
+                sure.update(name.split())
+                yield name
+    if not unsure:
+        return
+    repeated, words = Counter(unsure), frozenset(text.split())
+    for name in unsure:
+        # A word that sentences begin with twice, and that is never in lower case, is a name rather than a habit.
+        if name in sure or (repeated[name] > 1 and name.lower() not in words):
+            yield name
+
+
+_LITTLE = (
+    FUNCTION_WORDS
+    | SENTENCE_WORDS
+    | frozenset(
+        "it they this that these those there their he she i we you although despite according unlike however meanwhile "
+        "moreover furthermore finally then today later early first second third also additionally following several no "
+        "not mr mrs ms dr st january february march april may june july august september october november december "
+        "monday tuesday wednesday thursday friday saturday sunday".split()
+    )
+)
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    """Whether a sentence, a line or an item of a list begins there."""
+    place = start - 1
+    while place >= 0 and start - place < 6 and text[place] in " \t\"'“”‘’()[]*_-":
+        place -= 1
+    return place < 0 or text[place] in _SENTENCE_END
+
+
+def _is_acronym(word: str) -> bool:
+    return word[1:2].isupper() or any(map(str.isdigit, word))
+
+
+def _without_first(name: str) -> str:
+    """The name without the little words that a sentence begins with."""
+    first, _, rest = name.partition(" ")
+    while rest and first.lower() in _LITTLE:
+        name = rest
+        first, _, rest = name.partition(" ")
+    return name
+
+
+def _parts(run: str) -> Iterator[str]:
+    """The names of a run: cut at `and` and its like, unless `of` stands before as in Ministry of Trade and Industry."""
+    words = run.split(" ")
+    begin, is_bound = 0, False
+    for place, word in enumerate(words):
+        if word in _JOINING and not is_bound:
+            yield " ".join(words[begin:place])
+            begin = place + 1
+        elif word in ("of", "for"):
+            is_bound = True
+    while begin < len(words) and words[begin] in _PARTICLE_WORDS:
+        begin += 1
+    if begin < len(words):
+        yield " ".join(words[begin:])
+
+
+_PARTICLE_WORDS = frozenset(_PARTICLES.split("|"))
+
+
+def _resolved(names: Counter[str], titles: Sequence[str]) -> dict[str, int]:
+    """Names with their counts; `Curie` beside one `Marie Curie` is hers."""
+    longer: dict[str, set[str]] = {}
+    for name in (*names, *titles):
+        words = name.split()
+        if 1 < len(words) <= 4:
+            for word in (words[0], words[-1]):
+                longer.setdefault(word, set()).add(name)
+    counts: dict[str, int] = {}
+    for name, count in names.items():
+        whole = longer.get(name, ())
+        label = next(iter(whole)) if len(whole) == 1 else name
+        counts[label] = counts.get(label, 0) + count
+    return counts
+
+
+# Scripts without capitals
+
+_UNSPACED = re.compile(r"[\u30a1-\u30fa\u30fc・]{3,20}|[\u4e00-\u9fff々]{2,8}|[\uac00-\ud7a3]{2,10}")
+_KOREAN_END = re.compile("(?<=..)(?:에서|으로|은|는|이|가|을|를|의|에|와|과|도|로)$")
+
+
+def _unspaced(text: str, title: str) -> list[tuple[str, int]]:
+    """Words of scripts without capitals that a passage repeats, or that its title has, with their counts."""
+    counts = Counter(_unspaced_words(text))
+    return [(word, count) for word, count in counts.items() if count > 1 or word in title]
+
+
+def _unspaced_words(text: str) -> Iterator[str]:
+    for word in _UNSPACED.findall(text):
+        yield _KOREAN_END.sub("", word) if "\uac00" <= word[0] <= "\ud7a3" else word
+
+
+# Questions
+
+_LONGEST_GRAM = 5
+_MOST_WORDS = 64
+_MOST_KEYS = 400
+_LONGEST_QUESTION = 4_000
+_QUESTION_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*+")
+
+
+def asked_keys(question: str) -> list[str]:
+    """Keys that a question may name, the longest first: quoted, with capitals, and words in a row.
+
+    A word in lower case counts alone only where the question has no name in capitals. Little words stand at no end.
+    """
+    question = question[:_LONGEST_QUESTION]
+    keys = dict.fromkeys(entity_key(label) for _, label in _marked(question))
+    matches = [match[0] for match in _QUESTION_WORD.finditer(question)][:_MOST_WORDS]
+    capitals = [word[0].isupper() and (place > 0 or word.lower() not in _LITTLE) for place, word in enumerate(matches)]
+    has_capitals = any(capitals[1:])
+    for size in range(LONGEST_NAME, 0, -1):
+        for begin in range(len(matches) - size + 1):
+            words = matches[begin : begin + size]
+            is_capital = capitals[begin] and capitals[begin + size - 1]
+            if (words[0].lower() in _LITTLE and not (is_capital and size > 1)) or words[-1].lower() in _LITTLE:
+                continue
+            if is_capital or (size <= _LONGEST_GRAM and (size > 1 or not has_capitals)):
+                keys[entity_key(" ".join(words))] = None
+    for run in _UNSPACED.findall(question) if not question.isascii() else ():
+        keys.update(dict.fromkeys(_substrings(run)))
+    keys.pop("", None)
+    return sorted(list(keys)[:_MOST_KEYS], key=lambda key: (-len(key), key))
+
+
+def _substrings(run: str) -> Iterator[str]:
+    """All parts of a word without spaces between its names, down to two letters."""
+    for size in range(len(run), 1, -1):
+        for begin in range(len(run) - size + 1):
+            yield entity_key(run[begin : begin + size])
+
+
+def longest_keys(keys: Iterable[str], known: Collection[str]) -> list[str]:
+    """Those of a question's keys that are known, without what stands in a longer one: `curie` in `marie curie`."""
+    kept: list[str] = []
+    for key in sorted((key for key in keys if key in known), key=lambda key: (-len(key), key)):
+        if not any(_holds(longer, key) for longer in kept):
+            kept.append(key)
+    return kept
+
+
+def _holds(longer: str, key: str) -> bool:
+    return f" {key} " in f" {longer} " or (not key.isascii() and key in longer)

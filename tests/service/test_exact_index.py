@@ -170,7 +170,7 @@ def test_a_limited_caller_sees_own_matches_and_may_not_use_every_expression(engi
 
 
 def _lacks(engine: Engine) -> bool:
-    return engine.opened.lacks_exact
+    return engine.opened.lacks_leg
 
 
 def _reached(engine: Engine) -> int:

@@ -65,12 +65,23 @@ def _text(chance: random.Random) -> str:
     return " ".join(chance.choices(WORDS, k=chance.randint(1, 14))) + chance.choice(["", ".", "\n\n# More\n\nbudget"])
 
 
-def _entries(seed: int, seen: int, hidden: int) -> list[Entry]:
+def _title(chance: random.Random) -> str:
+    return " ".join(chance.choices(WORDS, k=2))
+
+
+class Style(NamedTuple):
+    """The writing of titles and texts in a world."""
+
+    title: Callable[[random.Random], str] = _title
+    text: Callable[[random.Random], str] = _text
+
+
+def _entries(seed: int, seen: int, hidden: int, style: Style = Style()) -> list[Entry]:  # noqa: B008 - it is a value
     """The content of the worlds, in the order of arrival."""
     chance = random.Random(seed)
     kinds = [True] * seen + [False] * hidden
     chance.shuffle(kinds)
-    texts = [_text(chance) for _ in kinds]
+    texts = [style.text(chance) for _ in kinds]
     entries: list[Entry] = []
     for number, is_seen in enumerate(kinds):
         earlier = [entry.resource.rid for entry in entries if not is_seen or entry.is_seen]
@@ -78,7 +89,7 @@ def _entries(seed: int, seen: int, hidden: int) -> list[Entry]:
         resource = Resource(
             rid=f"decision:{number:03}" if chance.random() < 0.5 else f"note:{number:03}",
             type=chance.choice(["decision", "note"]),
-            title=" ".join(chance.choices(WORDS, k=2)),
+            title=style.title(chance),
             path=chance.choice(["", f"docs/{number}.md", f"src/{number}.py"]),
             author=chance.choice(["", "Ann", "Bob"]),
             tags=tuple(chance.sample(["a", "b", "secret"], chance.randint(0, 2))),
@@ -101,8 +112,9 @@ def _worlds(
     *,
     refined: bool = False,
     half_read: bool = False,
+    style: Style = Style(),  # noqa: B008 - it is a value
 ) -> Iterator[Worlds]:
-    entries = _entries(seed, seen, hidden)
+    entries = _entries(seed, seen, hidden, style)
     with tempfile.TemporaryDirectory() as folder:
         viewers = []
         engines = []
@@ -199,6 +211,7 @@ def _requests(seed: int, count: int) -> Iterator[SearchRequest]:
             adaptive_k=chance.random() < 0.2,
             group=chance.choice(["none", "none", "resource"]),
             heads=chance.random() < 0.2,
+            graph=chance.choice(["auto", "auto", "on", "off"]),
         )
         yield SearchRequest(
             query=query,

@@ -13,6 +13,9 @@ from findling.domain.ports import LegIndex, VectorRows
 from findling.domain.values import FIELDS, record
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from findling.domain.errors import FindlingError
     from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore, Vectors
     from findling.domain.queries import LegQuery, Required
@@ -27,8 +30,12 @@ __all__ = [
     "Capabilities",
     "ExactSource",
     "FoundMatches",
+    "GraphAtHand",
+    "GraphLeg",
+    "GraphRows",
     "Leg",
     "LimitedLegs",
+    "Neighbourhood",
     "Retriever",
     "Scoring",
     "StoreIdentity",
@@ -58,7 +65,7 @@ class Capabilities:
 
     `statistics` are `visible` when hidden resources change no score, `global` when they do. `vectors` says how the
     nearest are found: `exact`, or `ann` from some size on. `regex` is whether there is an exact leg; without one every
-    text is scanned for a pattern.
+    text is scanned for a pattern. `graph` is whether there is a graph leg.
     """
 
     check: bool = False
@@ -67,6 +74,7 @@ class Capabilities:
     statistics: Literal["visible", "global"] = "visible"
     vectors: Literal["exact", "ann"] = "exact"
     regex: bool = False
+    graph: bool = False
 
 
 class BackendLock(Protocol):
@@ -116,6 +124,60 @@ class VectorTable(VectorRows, Protocol):
 
     def damaged_parts(self) -> list[str]:
         """The parts that are not what was written; every byte is read."""
+
+
+class Neighbourhood(NamedTuple):
+    """A part of a graph: chunks with the numbers of their resources, things by their hashes, and links between them.
+
+    `degrees` count all chunks that name a thing. A link is the place of its chunk, that of its thing, and the level of
+    the mention, of which 3 is a title; links stand in the order of their chunks. `total` counts the graph's chunks.
+    """
+
+    cids: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    hashes: NDArray[np.int64]
+    degrees: NDArray[np.int64]
+    rows: NDArray[np.intp]
+    things: NDArray[np.intp]
+    levels: NDArray[np.int64]
+    total: int
+
+
+class GraphRows(Protocol):
+    """Chunks and the things that they name: all of them, or those of one caller's sight."""
+
+    def __len__(self) -> int:
+        """Number of chunks that name something."""
+
+    def holds(self, keys: Iterable[str]) -> bool:
+        """Whether at least two chunks name one of these things; at the least cost."""
+
+    def around(self, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
+        """The chunks that share a thing with these ones or name one with these keys. Raises CorruptError.
+
+        It has bounded size, and depends on nothing but the chunks that the graph holds. Things that very many chunks
+        name lead nowhere.
+        """
+
+
+class GraphAtHand(NamedTuple):
+    """The graph that a search may walk, or the reason why there is none."""
+
+    rows: GraphRows | None
+    lack: str = ""
+
+
+class GraphLeg(LegIndex, GraphRows, Protocol):
+    """Knows the things that chunks name, and leads from chunk to chunk."""
+
+    def is_current(self) -> bool:
+        """Whether its files are still those that were opened."""
+
+    def cids(self) -> set[int]:
+        """All chunks that name something; for checks."""
+
+    def within(self, numbers: Collection[int]) -> GraphRows:
+        """The graph of nothing but the chunks of these resources."""
 
 
 class LimitedLegs(Protocol):
@@ -216,6 +278,15 @@ class Backend(Protocol):
 
     def discard_exact_leg(self) -> None:
         """Delete the exact leg; it is rebuilt from the truth. The caller holds the write lock."""
+
+    def graph_leg(self, store_id: str) -> GraphLeg:
+        """Open the graph leg, empty when there is none of this store. Raises CorruptError."""
+
+    def has_graph_leg(self) -> bool:
+        """Whether there is a graph leg, of whatever store or version."""
+
+    def discard_graph_leg(self) -> None:
+        """Delete the graph leg; it is rebuilt from the truth. The caller holds the write lock."""
 
     def damage(self) -> list[str]:
         """Parts of legs that are not what was written, one sentence each; for a backend that can check."""

@@ -7,13 +7,27 @@ from typing import Any
 
 from findling.domain.values import FIELDS, record
 
-__all__ = ["FIELDS", "FUSIONS", "GROUPINGS", "KNOBS", "MODES", "TYPOS", "WORDS", "Knob", "Plan", "knob", "knobs_of"]
+__all__ = [
+    "FIELDS",
+    "FUSIONS",
+    "GRAPHS",
+    "GROUPINGS",
+    "KNOBS",
+    "MODES",
+    "TYPOS",
+    "WORDS",
+    "Knob",
+    "Plan",
+    "knob",
+    "knobs_of",
+]
 
 MODES = ("hybrid", "keyword", "semantic")
 FUSIONS = ("weighted", "rrf", "rrf_weighted", "recency")
 WORDS = ("auto", "any", "all")
 TYPOS = ("correct", "suggest", "ignore")
 GROUPINGS = ("none", "resource", "thread")
+GRAPHS = ("auto", "off", "on")
 
 
 @record()
@@ -143,6 +157,16 @@ class Plan:
         metavar="A",
         project="any",
         http=True,
+    )
+    graph: str = knob(
+        "auto",
+        "Passages that share names with the question and its best hits: where that helps (auto), never, or always.",
+        choices=GRAPHS,
+        setting="search.graph",
+        flag="--graph",
+        project="any",
+        http=True,
+        mcp="on: also what the best hits lead to by shared names; off: never",
     )
     legs: Mapping[str, float] = knob(
         {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares"

@@ -104,6 +104,7 @@ _COMPUTE: dict[str, Callable[[Sequence[str], Grades, str], float]] = {
     "NDCG@5": lambda found, grades, gain: ndcg(found, grades, 5, gain),
     "NDCG@10": lambda found, grades, gain: ndcg(found, grades, 10, gain),
     "MRR@10": lambda found, grades, _: reciprocal_rank(found, grades, 10),
+    "R@5": lambda found, grades, _: recall(found, grades, 5),
     "R@10": lambda found, grades, _: recall(found, grades, 10),
     "R@100": lambda found, grades, _: recall(found, grades, 100),
     "P@5": lambda found, grades, _: precision(found, grades, 5),

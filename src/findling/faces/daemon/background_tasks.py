@@ -58,7 +58,7 @@ class Keeper:
             if not self._host.is_ready:
                 self._warm_up()
             self._host.unload_idle()
-            self._host.level_exact()
+            self._host.level_wanted()
             reap()
             if self._stopped.wait(_ROUND_S):
                 return

@@ -41,6 +41,9 @@ _MOST_RESPELLED = 8
 _JUDGED = 10
 """Best candidates that tell whether code may have been searched."""
 
+_ASKING = frozenset({"question", "sentence"})
+"""Shapes of queries that may name something in lower case."""
+
 _PROSE = frozenset({"markdown", "text"})
 
 _LOOK = 256
@@ -266,6 +269,7 @@ def _fill_page(
         if found is None or (len(found.candidates) < limit and not found.is_all):
             try:
                 found = _by_resources(legs, question, find_candidates(legs, meaning, question, limit))
+                found = _by_graph(legs, question, found)
             except (MissingExtraError, ModelError) as error:
                 notes.append(Degradation.of(error))
                 # Instant vectors need no model.
@@ -320,6 +324,23 @@ def _by_speakers(legs: Retrievers, question: AnalyzedQuery, found: Found, resour
     from findling.pipelines.retrieve.speaker_order import order_by_speakers
 
     return order_by_speakers(legs, question, found, resources)
+
+
+def _by_graph(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+    """The findings with what the graph leads to from their best, if the question may name something."""
+    chosen, text = question.plan.graph, question.text
+    if chosen == "off" or legs.graph is None or question.reading != "ranked" or legs.keyword.unit == "page":
+        return found
+    if not found.candidates:
+        return found
+    if chosen == "auto":
+        # A search for words needs no names, and code has other evidence.
+        is_asking = not _ASKING.isdisjoint(question.route.shape) or any(map(str.isupper, text[1:]))
+        if not is_asking or " " not in text or found.resources:
+            return found
+    from findling.pipelines.retrieve.graph_step import lead_on
+
+    return lead_on(legs, question, found)
 
 
 def _first_window(context: StepContext, wanted: int) -> int:

@@ -54,6 +54,8 @@ def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
         planned["glossary"] = [fired._asdict() for fired in question.fired]
     if found.feedback:
         planned["feedback"] = found.feedback
+    if found.graph:
+        planned["graph"] = dict(found.graph)
     earlier = [(name, did) for name, did in (("feedback", found.feedback), ("resources", found.resources)) if did]
     steps = [*earlier, *ranking.steps]
     planned["steps"] = [{"name": name, "did": did} for name, did in steps]

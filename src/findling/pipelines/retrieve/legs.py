@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES, Plan
@@ -18,7 +18,7 @@ from findling.domain.values import record
 from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetriever
 
 if TYPE_CHECKING:
-    from findling.domain.backends import ExactSource, FoundMatches, Retriever
+    from findling.domain.backends import ExactSource, FoundMatches, GraphAtHand, Retriever
     from findling.ranking.fusion import Hits, Weighing
 
 __all__ = [
@@ -46,7 +46,8 @@ class Retrievers(NamedTuple):
     """The sources of a search: the truth, the words, and the meaning, which is opened only where a plan needs it.
 
     `exact` narrows down what may match a pattern, where there is such a leg. `matches` are those of the patterns of one
-    query. For a caller with limited rights all three hold the caller's sight alone, so no pipeline has to check.
+    query. `graph` leads from passage to passage. For a caller with limited rights all of them hold the caller's sight
+    alone, so no pipeline has to check.
     """
 
     store: ReadStore
@@ -54,6 +55,7 @@ class Retrievers(NamedTuple):
     meaning: Callable[[], Meaning] | None = None
     exact: Callable[[], ExactSource] | None = None
     matches: FoundMatches | None = None
+    graph: Callable[[], GraphAtHand] | None = None
 
 
 _LOWERED = "words and meaning together rank a hit with less above it"
@@ -131,7 +133,7 @@ class Found:
 
     `total` counts what has at least the evidence `least`, `weaker` what else matches; exact or at least so many.
     `feedback` and `resources` tell the effect of steps on the way. `definitions` are the places of asked names in the
-    texts of chunks that define them.
+    texts of chunks that define them. `graph` tells what a walk on the graph did, or why there was none.
     """
 
     candidates: list[Candidate]
@@ -147,6 +149,7 @@ class Found:
     is_exact: bool = True
     resources: str = ""
     definitions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    graph: Mapping[str, Any] = field(default_factory=dict)
 
 
 _STEEPNESS = 1.3

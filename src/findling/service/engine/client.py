@@ -260,10 +260,10 @@ class LocalClient(Viewer):
 
             index_on(self.engine, self._settings)
             self._lacks_vectors = False  # the process that indexes starts the one that embeds
-        elif self.engine.opened.lacks_exact:
+        elif self.engine.opened.lacks_leg:
             from findling.service.engine.background import index_on
 
-            index_on(self.engine, self._settings)  # which brings up the exact leg
+            index_on(self.engine, self._settings)  # which brings up the leg that was missed
         if self._lacks_vectors:
             from findling.service.engine.background import read_on
 

@@ -176,8 +176,17 @@ def evaluate(
                 report_stage(
                     f"{collection.name}: {variant.label}, {counted(len(collection.queries), 'query', 'queries')}"
                 )
+                _bring_up_graph(engine, variant)
                 runs.append(_run(engine, variant, collection, plan))
     return replace(report, runs=tuple(runs))
+
+
+def _bring_up_graph(engine: Engine, variant: _Variant) -> None:
+    """Have the graph ready before the first query, which would bring it up behind itself."""
+    graph = engine.opened.graph
+    if variant.settings["search.graph"] != "off" and graph.is_able:
+        with engine.opened.files.writing():
+            graph.level()
 
 
 def _opened(root: Path, settings: Settings) -> Engine:

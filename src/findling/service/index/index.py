@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from findling.pipelines.retrieve.legs import Retrievers
     from findling.service.index.embeddings import WorkspaceVectors
     from findling.service.index.exact_index import ExactIndex
+    from findling.service.index.graph_index import GraphIndex
     from findling.service.index.model_choice import ModelTable
     from findling.service.index.views import WorkspaceSights
     from findling.service.settings.settings import Settings
@@ -51,6 +52,7 @@ class Index:
         self._vectors: WorkspaceVectors | None = None
         self._views: WorkspaceSights | None = None
         self._exact: ExactIndex | None = None
+        self._graph: GraphIndex | None = None
         self._above: dict[Path, Index] = {}
 
     # Reading
@@ -70,7 +72,8 @@ class Index:
             return self.views.reader(principals)
         lacking: dict[Embedder, bool] = {}
         meaning = lambda: self.vectors.meaning(lacking)  # noqa: E731
-        retrievers = Retrievers(self.files.store, self.files.leg, meaning, lambda: self.exact)
+        graph = lambda: self.graph.at_hand()  # noqa: E731
+        retrievers = Retrievers(self.files.store, self.files.leg, meaning, lambda: self.exact, graph=graph)
         return Reader(retrievers, self._mend, lacking)
 
     def read(
@@ -103,6 +106,7 @@ class Index:
             gains = self._vectors is not None and self._vectors.level(
                 reader.lacking, notes if principals is None else []
             )
+            gains = (self._graph is not None and self._graph.level_soon()) or gains
             if is_last or (not gains and (reader.state is None or reader.state == self.views.state())):
                 break
         return answer
@@ -134,7 +138,8 @@ class Index:
                 from findling.service.index.views import WorkspaceSights
 
                 meaning = lambda lacking: self.vectors.meaning(lacking)  # noqa: E731
-                self._views = WorkspaceSights(self.files, self._settings, meaning, lambda: self.exact)
+                graph = lambda *sight: self.graph.at_hand(*sight)  # noqa: E731
+                self._views = WorkspaceSights(self.files, self._settings, meaning, lambda: self.exact, graph)
             return self._views
 
     @property
@@ -148,9 +153,24 @@ class Index:
             return self._exact
 
     @property
-    def lacks_exact(self) -> bool:
-        """Whether a search of this process has missed the exact leg."""
-        return self._exact is not None and self._exact.was_asked
+    def graph(self) -> GraphIndex:
+        """The graph leg, which may not be there yet."""
+        with self._opening:
+            if self._graph is None:
+                from findling.service.index.graph_index import GraphIndex  # only questions with names need it
+
+                self._graph = GraphIndex(self.files)
+            return self._graph
+
+    @property
+    def lacks_leg(self) -> bool:
+        """Whether a search of this process has missed a leg that is made when it is wanted."""
+        return any(leg is not None and leg.was_asked for leg in (self._exact, self._graph))
+
+    def level_wanted(self) -> None:
+        """Bring up the legs that searches have missed, unless somebody else is writing."""
+        self.exact.level_if_due()
+        self.graph.level_if_due()
 
     def _table(self) -> ModelTable:
         from findling.service.index.model_choice import ModelTable
@@ -240,8 +260,9 @@ class Index:
     def close(self) -> None:
         """Release files; closing twice is fine."""
         self.unload()
-        if self._exact is not None:
-            self._exact.close()
+        for leg in (self._exact, self._graph):
+            if leg is not None:
+                leg.close()
         self.files.close()
 
 

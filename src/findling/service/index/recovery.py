@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import ManifestError
 from findling.domain.reports import IndexReport
-from findling.service.index.exact_index import ExactIndex
+from findling.service.index.graph_index import made_legs
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from findling.stores.filesystem import write_whole
@@ -39,8 +39,8 @@ def repair(files: OpenedWorkspace, vectors: WorkspaceVectors) -> IndexReport:
         mend_notes(files)
         files.rebuild_leg()
         vectors.rebuild()
-        if files.backend.capabilities.regex and files.backend.has_exact_leg():
-            ExactIndex(files).level(anew=True)
+        for leg in made_legs(files):
+            leg.level(anew=True)
     counts = files.store.counts()
     seconds = time.monotonic() - started
     return IndexReport(unchanged=counts["resources"], chunks=counts["chunks"], seconds=seconds)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.backends import ExactSource, LimitedLegs
+from findling.domain.backends import ExactSource, GraphAtHand, LimitedLegs
 from findling.domain.permissions import PATH, Right
 from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, VectorSearch
 from findling.domain.queries import Filters
@@ -131,11 +131,13 @@ class WorkspaceSights:
         settings: Settings,
         meaning: Callable[[dict[Embedder, bool]], Meaning],
         exact: Callable[[], ExactSource],
+        graph: Callable[[Collection[int], int], GraphAtHand],
     ) -> None:
         self._files = files
         self._settings = settings
         self._meaning = meaning
         self._exact = exact
+        self._graph = graph
         self._seen: OrderedDict[tuple[str, ...], _Seen] = OrderedDict()
         self._population: tuple[IndexState, Population] | None = None
         self._segments: tuple[str, LimitedLegs] | None = None
@@ -231,7 +233,8 @@ class WorkspaceSights:
 
     def _limited(self, seen: _Seen, lacking: dict[Embedder, bool]) -> Retrievers:
         store = VisibleStore(self._files.store, seen.sight)
-        return Retrievers(store, seen.leg, lambda: self._limited_meaning(seen, lacking), self._exact)
+        graph = lambda: self._graph(seen.sight.numbers, seen.sight.latest)  # noqa: E731
+        return Retrievers(store, seen.leg, lambda: self._limited_meaning(seen, lacking), self._exact, graph=graph)
 
     def _limited_meaning(self, seen: _Seen, lacking: dict[Embedder, bool]) -> Meaning:
         """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""

@@ -322,13 +322,13 @@ class Host:
             self._tell_legs()
         return was_loaded
 
-    def level_exact(self) -> None:
-        """Bring up the exact legs that searches have missed."""
+    def level_wanted(self) -> None:
+        """Bring up the legs that searches have missed."""
         with self._guard:
             indexes = [kept.index for kept in self._kept.values()]
         for index in indexes:
             with contextlib.suppress(FindlingError):  # a search reports what is wrong
-                index.exact.level_if_due()
+                index.level_wanted()
 
     def end_processes(self) -> None:
         """End the search processes, with what they are at."""

@@ -87,7 +87,7 @@ def index_root(
                         hint = "try again when it has finished"
                         raise LockedError(f"{writer} is writing {engine.home}", hint=hint)
                     reports.append(engine.index(on_progress=on_progress, reason="it is watched"))
-                    engine.opened.exact.level_if_due()
+                    engine.opened.level_wanted()
             except _StoppedError:
                 break
             if afterwards is not None:

@@ -31,6 +31,7 @@ from findling.domain.values import counted
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.exact_index import ExactIndex
+from findling.service.index.graph_index import GraphIndex
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import read_manifest
@@ -125,6 +126,7 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
             yield _check("leg files", "", problem, _REPAIR)
         yield from _check_vectors(files, vectors)
         yield from _check_exact(files)
+        yield from _check_graph(files)
     if files.backend.capabilities.snapshots:
         yield from _check_snapshots(home)
     loose = [file.name for file in home.glob("index.sqlite*") if file.stat().st_mode & 0o077]
@@ -209,6 +211,25 @@ def _check_exact(files: OpenedWorkspace) -> Iterator[Check]:
         raise
     except CorruptError as error:
         yield _check("exact leg", "", error.message, _REPAIR)
+
+
+def _check_graph(files: OpenedWorkspace) -> Iterator[Check]:
+    """Examine the graph leg, if there is one."""
+    graph, store = GraphIndex(files), files.store
+    if not graph.is_able or not graph.exists():
+        return
+    try:
+        leg = graph.opened()
+        if leg is None or leg.seq() != store.seq():
+            yield _check("graph leg", "behind, the next question with a name brings it up")
+            return
+        extra = len(leg.cids() - store.chunk_ids())
+        problem = f"{counted(extra, 'chunk')} in {files.backend.url} that are not there" if extra else ""
+        yield _check("graph leg", f"in step, {counted(len(leg), 'chunk')} with names", problem, _REPAIR)
+    except StoreDamagedError:
+        raise
+    except CorruptError as error:
+        yield _check("graph leg", "", error.message, _REPAIR)
 
 
 def _check_vectors(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterator[Check]:

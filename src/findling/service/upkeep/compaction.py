@@ -16,7 +16,7 @@ from findling.domain.errors import DiskFullError, LockedError, NotIndexedError, 
 from findling.pipelines.indexing.fanout import catch_up
 from findling.service.index.access_log import AccessLog
 from findling.service.index.embeddings import WorkspaceVectors, instant_embedder
-from findling.service.index.exact_index import ExactIndex
+from findling.service.index.graph_index import made_legs
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import require
@@ -88,8 +88,8 @@ def compact(
     with files.queue.upkeep(patience_s), files.writing(patience_s):
         files.sound_leg()
         vectors.writable()
-        if files.backend.capabilities.regex and files.backend.has_exact_leg():
-            ExactIndex(files).level()
+        for leg in made_legs(files):
+            leg.level()
         store = files.store
         store_id = store.get_meta("store_id") or ""
         chosen = _whole_model(vectors, spaces)

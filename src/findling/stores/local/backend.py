@@ -13,6 +13,7 @@ from findling.domain.backends import Capabilities, StoreIdentity
 from findling.domain.errors import CorruptError, DiskFullError, NotIndexedError, StoreDamagedError
 from findling.stores.local.identity import (
     EXACT,
+    GRAPH,
     STORE_FILE,
     VIEWS,
     describe_loss,
@@ -27,6 +28,7 @@ from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
+    from findling.stores.graph.graph_leg import EntityGraph
     from findling.stores.keyword.class_segments import ClassSegments
     from findling.stores.keyword.exact_leg import TrigramLeg
     from findling.stores.keyword.leg import TantivyLeg
@@ -120,6 +122,19 @@ class LocalLegs:
 
         discard(self.folder / EXACT)
 
+    def graph_leg(self, store_id: str) -> EntityGraph:
+        from findling.stores.graph.graph_leg import EntityGraph
+
+        return EntityGraph.open(self.folder / GRAPH, store_id=store_id)
+
+    def has_graph_leg(self) -> bool:
+        return (self.folder / GRAPH).exists()
+
+    def discard_graph_leg(self) -> None:
+        from findling.stores.filesystem import discard
+
+        discard(self.folder / GRAPH)
+
     def damage(self) -> list[str]:
         from findling.stores.keyword.class_files import SEGMENT
         from findling.stores.keyword.segment_files import damaged_parts
@@ -129,7 +144,11 @@ class LocalLegs:
             self.folder / EXACT,
             *sorted(self.folder.glob(f"{VIEWS}/*{SEGMENT}")),
         )
-        found = ((folder, damaged_parts(folder)) for folder in folders)
+        found = [(folder, damaged_parts(folder)) for folder in folders]
+        if self.has_graph_leg():
+            from findling.stores.graph.graph_file import damaged_columns
+
+            found.append((self.folder / GRAPH, damaged_columns(self.folder / GRAPH)))
         return [f"{', '.join(wrong)} in {at}: not what was written; nothing is lost" for at, wrong in found if wrong]
 
     def settle(self, store: TruthStore) -> None:
@@ -143,7 +162,7 @@ class LocalBackend(LocalLegs):
     """Implements `Backend` in one folder. `snapshot_bytes` limits automatic snapshots."""
 
     capabilities = Capabilities(
-        check=True, compact=True, snapshots=True, statistics="visible", vectors="ann", regex=True
+        check=True, compact=True, snapshots=True, statistics="visible", vectors="ann", regex=True, graph=True
     )
 
     def __init__(self, folder: Path) -> None:

@@ -18,6 +18,7 @@ from findling.domain.ports import TruthStore
 __all__ = [
     "DAMAGED_FILE",
     "EXACT",
+    "GRAPH",
     "IDENTITY_FILE",
     "STORE_FILE",
     "VIEWS",
@@ -46,6 +47,9 @@ DAMAGED_FILE = f"{STORE_FILE}.damaged"
 EXACT = "exact"
 """The folder of a workspace that holds the exact leg."""
 
+GRAPH = "graph"
+"""The folder of a workspace that holds the graph leg."""
+
 VIEWS = "views"
 """The folder of a workspace that holds the keyword legs of callers."""
 
@@ -64,7 +68,7 @@ def vector_folder(folder: Path, model: str) -> Path:
 
 def remove_drafts(folder: Path) -> None:
     """Delete drafts of killed processes from a workspace. The caller holds its write lock."""
-    for pattern in (".*.new", "keyword*/.tmp*", "keyword*/.*.new", "exact/.*.new", "vectors-*/*.new"):
+    for pattern in (".*.new", "keyword*/.tmp*", "keyword*/.*.new", "exact/.*.new", "graph/.*.new", "vectors-*/*.new"):
         for draft in folder.glob(pattern):
             with suppress(OSError):
                 draft.unlink()

@@ -14,12 +14,14 @@ from typing import NamedTuple
 from findling.domain.errors import CorruptError
 from findling.domain.ports import LegIndex
 from findling.stores.filesystem import discard, file_size, sync_folder
+from findling.stores.graph.graph_file import is_foreign
+from findling.stores.graph.graph_leg import EntityGraph, graph_owner
 from findling.stores.keyword.class_segments import discard_classes
 from findling.stores.keyword.exact_leg import TrigramLeg, exact_owner
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import Entries, adopt_index, count_entries
 from findling.stores.keyword.segment_files import read_state
-from findling.stores.local.identity import DAMAGED_FILE, EXACT, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
+from findling.stores.local.identity import DAMAGED_FILE, EXACT, GRAPH, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
 from findling.stores.sqlite.backup import copy_store
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
@@ -171,6 +173,7 @@ def measure_parts(folder: Path) -> dict[str, int]:
         "write-ahead log": 0,
         "keyword leg": 0,
         "exact leg": 0,
+        "graph leg": 0,
         "vectors": 0,
         "views": 0,
         "other": 0,
@@ -196,6 +199,8 @@ def absorbed_by_all(folder: Path, store_id: str) -> int | None:
     if (folder / EXACT).exists():
         with suppress(CorruptError):
             reached.append(TrigramLeg.open(folder / EXACT, store_id=store_id).seq())
+    with suppress(CorruptError):
+        reached.append(EntityGraph.open(folder / GRAPH, store_id=store_id).seq())
     # A leg that has absorbed nothing starts from nothing, with any log.
     return min(filter(None, reached), default=None)
 
@@ -227,6 +232,8 @@ def _stale(folder: Path, store_id: str, unit: str, models: frozenset[str]) -> It
     state = read_state(folder / EXACT) if (folder / EXACT).exists() else None
     if state is not None and state.note.made_for != exact_owner(store_id):
         yield folder / EXACT
+    if (folder / GRAPH).exists() and is_foreign(folder / GRAPH, graph_owner(store_id)):
+        yield folder / GRAPH
     own = keyword_folder(folder, unit)
     others = (path for path in folder.glob("keyword*") if path != own and path.suffix != ".fresh")
     yield from _unused([*others, *folder.glob(f"{DAMAGED_FILE}*")])
@@ -259,7 +266,13 @@ def _part(top: str) -> str:
         return "truth store"
     if top.startswith(f"{STORE_FILE}-"):
         return "write-ahead log"
-    starts = (("keyword", "keyword leg"), (EXACT, "exact leg"), ("vectors-", "vectors"), (VIEWS, "views"))
+    starts = (
+        ("keyword", "keyword leg"),
+        (EXACT, "exact leg"),
+        (GRAPH, "graph leg"),
+        ("vectors-", "vectors"),
+        (VIEWS, "views"),
+    )
     return next((part for start, part in starts if top.startswith(start)), "other")
 
 

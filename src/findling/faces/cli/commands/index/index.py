@@ -120,7 +120,7 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
         for notice in engine.notices():
             note(notice.what, notice.fix)
         write_report(as_json, {"root": engine.root, **vars(report)}, _describe(report))
-        engine.opened.exact.level_if_due()
+        engine.opened.level_wanted()
         refine_in_background(engine, settings)
         if report.added or report.updated or report.removed:
             compact_in_background(engine, settings)

@@ -1,0 +1,235 @@
+"""Candidates by way of others: passages that share names with the question and its best hits take slots among these.
+
+via Jump for Glory → Raoul Walsh
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from findling.domain.results import Evidence
+from findling.domain.values import changed
+from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
+from findling.pipelines.retrieve.vector_retrieval import allowed_resources
+from findling.ranking.evidence import falling
+from findling.ranking.graph_walk import (
+    Subgraph,
+    Walked,
+    gate,
+    gate_facts,
+    in_slots,
+    ranked,
+    seeds,
+    walk,
+    walk_path,
+)
+from findling.text.mining.chunk_names import LEVEL_WEIGHTS, TITLE, chunk_names, hash_of
+from findling.text.mining.entities import asked_keys, longest_keys
+from findling.text.mining.entity_keys import entity_key
+
+if TYPE_CHECKING:
+    from findling.domain.backends import GraphRows, Neighbourhood
+    from findling.domain.ports import ReadStore
+
+__all__ = ["lead_on"]
+
+GRAPH = "graph"
+
+_HITS = 30
+"""Best candidates around which the graph is walked."""
+
+_KEPT, _SLOTS = 2, 8
+"""Best candidates that keep their places, and places that a walk may take: the third, the fifth, and so on."""
+
+_LONGEST = 9
+"""Words of a label in a question."""
+
+_EDGES = ".,;:!?()[]\"'“”‘’«»„"
+
+
+def lead_on(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+    """The findings with what the graph leads to in every second place from the third on, if its gate is open.
+
+    A hit of the graph stands in the place of a candidate, and has the score of that one: it is as well supported as
+    what it was reached from. `on` opens the gate for every question that the graph knows something of.
+    """
+    if legs.graph is None:
+        return found
+    at_hand = legs.graph()
+    if at_hand.rows is None:
+        return changed(found, graph=_off(at_hand.lack))
+    keys = _keys(question)
+    is_forced = question.plan.graph == "on"
+    if not is_forced and not _has_names(question.text) and not at_hand.rows.holds(keys):
+        return changed(found, graph=_off("it knows no name in the question"))
+    tour = _toured(at_hand.rows, keys, found, question.text)
+    if not is_forced and not tour.asked:
+        return changed(found, graph=_off("it knows no name in the question"))
+    facts = gate_facts(tour.graph, tour.asked, tour.hits)
+    opened = gate(facts)
+    figures = {"named": facts.named, "bridges": facts.bridges, "around": len(tour.near.cids)}
+    if not opened.is_open and not (is_forced and (tour.asked or tour.hits)):
+        return changed(found, graph={**_off(opened.reason), **figures})
+    led = _led_to(legs, question, found, tour)
+    candidates, brought, lifted = _placed(legs.store, found, led, tour)
+    account = {
+        "state": "on",
+        "because": opened.reason if opened.is_open else "the plan asks for it",
+        **figures,
+        "names": [tour.labels[one] for one in tour.asked],
+        "brought": brought,
+        "lifted": lifted,
+    }
+    return changed(found, candidates=candidates, total=found.total + brought, graph=account)
+
+
+class _Tour(NamedTuple):
+    """A walked neighbourhood: places of the asked things and of the best hits in it, and the labels of the former."""
+
+    near: Neighbourhood
+    graph: Subgraph
+    asked: list[int]
+    hits: list[int]
+    labels: Mapping[int, str]
+    walked: Walked
+
+
+def _off(why: str) -> dict[str, Any]:
+    return {"state": "off", "because": why}
+
+
+def _keys(question: AnalyzedQuery) -> list[str]:
+    """The keys that a question may name, with what the glossary calls them otherwise.
+
+    A single word in lower case is no name: `index` and `data` are titles of many a document.
+    """
+    capitals = {entity_key(word) for word in question.text.split() if word.lstrip(_EDGES)[:1].isupper()}
+    keys = [key for key in asked_keys(question.text) if " " in key or not key.isascii() or key in capitals]
+    aliases = [entity_key(alias) for fired in question.fired for alias in fired.aliases]
+    return [*dict.fromkeys([*keys, *filter(None, aliases)])]
+
+
+def _has_names(text: str) -> bool:
+    """Whether a word within a question begins with a capital, or its script has none."""
+    return not text.isascii() or any(word[:1].isupper() for word in text.split()[1:])
+
+
+def _toured(rows: GraphRows, keys: Sequence[str], found: Found, text: str) -> _Tour:
+    best = [candidate.cid for candidate in found.candidates[:_HITS]]
+    near = rows.around(keys, best)
+    graph = _subgraph(near)
+    place_of = {hash_: place for place, hash_ in enumerate(near.hashes.tolist())}
+    known = longest_keys(keys, [key for key in keys if hash_of(key) in place_of])
+    asked = {place_of[hash_of(key)]: key for key in reversed(known)}
+    places = np.searchsorted(near.cids, best).tolist()
+    size = len(near.cids)
+    hits = [place for place, cid in zip(places, best, strict=True) if place < size and near.cids[place] == cid]
+    walked = walk(graph, *seeds(graph, list(asked), hits))
+    return _Tour(near, graph, list(asked), hits, {place: _written(text, key) for place, key in asked.items()}, walked)
+
+
+def _subgraph(near: Neighbourhood) -> Subgraph:
+    """The neighbourhood as a walk has it."""
+    starts = np.zeros(len(near.cids) + 1, np.int64)
+    np.cumsum(np.bincount(near.rows, minlength=len(near.cids)), out=starts[1:])
+    titles = near.levels == TITLE
+    counts = np.bincount(near.things, titles, len(near.hashes)).astype(np.int64)
+    weights = np.array(LEVEL_WEIGHTS)[near.levels]
+    return Subgraph(starts, near.things, weights, titles, near.degrees, counts, near.total)
+
+
+def _led_to(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tour) -> list[int]:
+    """The places of passages that a walk leads to, best first, as far as they pass the filters and demands."""
+    near = tour.near
+    order = ranked(tour.walked.passages, near.cids.tolist())[: _SLOTS * 8]
+    known = {candidate.cid for candidate in found.candidates}
+    allowed = allowed_resources(legs.store, question.filters)
+    if allowed is not None:
+        order = [place for place in order if int(near.numbers[place]) in allowed]
+    fresh = [cid for place in order if (cid := int(near.cids[place])) not in known]
+    _, conditions = loose_words(question)
+    if conditions is not None and fresh:
+        fitting_too = legs.keyword.scores(conditions, fresh)
+        fresh = [cid for cid in fresh if cid in fitting_too]
+    fitting = legs.store.resources_of(fresh)
+    return [place for place in order if (cid := int(near.cids[place])) in known or cid in fitting]
+
+
+def _placed(store: ReadStore, found: Found, led: Sequence[int], tour: _Tour) -> tuple[list[Candidate], int, int]:
+    """The candidates with those of the walk in their slots; how many of these are new, and how many have risen."""
+    own = {candidate.cid: candidate for candidate in found.candidates}
+    kept = list(own)[:_KEPT]
+    place_of = {int(tour.near.cids[place]): place for place in led}
+    # Few candidates are not outnumbered by what they lead to.
+    walked = [cid for cid in place_of if cid not in kept][: min(_SLOTS, max(_KEPT, len(own) - 1))]
+    order = [cid for cid, _ in in_slots(list(own), walked, keep=_KEPT)]
+    before = {cid: rank for rank, cid in enumerate(own)}
+    risen = {cid for rank, cid in enumerate(order) if cid in place_of and before.get(cid, len(order)) > rank}
+    scores = falling(_slot_scores([None if cid in risen else own[cid].score for cid in order]))
+    placed = [
+        _by_way(store, tour, own.get(cid), place_of[cid], score)
+        if cid in risen
+        else own[cid]
+        if own[cid].score <= score
+        else own[cid].lowered(score)
+        for cid, score in zip(order, scores, strict=True)
+    ]
+    brought = sum(cid not in own for cid in risen)
+    return placed, brought, len(risen) - brought
+
+
+def _slot_scores(scores: Sequence[float | None]) -> list[float]:
+    """Scores with those of the next candidate where there is none, at the end those of the last."""
+    filled: list[float] = []
+    following = next((score for score in reversed(scores) if score is not None), 0.0)
+    for score in reversed(scores):
+        following = following if score is None else score
+        filled.append(following)
+    return filled[::-1]
+
+
+def _by_way(store: ReadStore, tour: _Tour, own: Candidate | None, place: int, score: float) -> Candidate:
+    """A candidate in the slot of the walk; the way to it is told when it is shown."""
+    raw = float(tour.walked.passages[place])
+
+    def evidence(cid: int) -> tuple[Evidence, ...]:
+        way = Evidence(GRAPH, raw, raw, score, _told(store, tour, place), "walk")
+        return (*(own.evidence if own is not None else ()), way)
+
+    cid = int(tour.near.cids[place])
+    worth = max(score, own.worth) if own is not None else score
+    return Candidate(cid, score, evidence, own.strength if own is not None else score, worth)
+
+
+def _told(store: ReadStore, tour: _Tour, place: int) -> str:
+    """The way to a passage, by labels from what its caller sees: `via Jump for Glory → Raoul Walsh`."""
+    path = walk_path(tour.graph, tour.walked, tour.asked, place)
+    if path is None:
+        return "beside a best hit"
+    cids = [int(tour.near.cids[one]) for one in (place, path.through) if one >= 0]
+    stored = store.chunks(cids)
+    written: dict[int, str] = {}
+    for cid in reversed(cids):
+        if cid in stored:
+            names = chunk_names(stored[cid].resource, stored[cid].chunk.heading, stored[cid].text)
+            written |= {hash_of(one.key): one.label for one in names}
+    labels = [tour.labels.get(one) or written.get(int(tour.near.hashes[one]), "") for one in path.entities]
+    if len(path.entities) == 1 and path.through >= 0 and cids[-1] in stored:
+        through = stored[cids[-1]].resource
+        labels.insert(0, through.title or through.path.rpartition("/")[2] or through.rid)
+    return "via " + " → ".join(dict.fromkeys(filter(None, labels)))
+
+
+def _written(text: str, key: str) -> str:
+    """A key as a question writes it; the key itself where the glossary or another order has led to it."""
+    words = text.split()
+    for size in range(1, min(len(words), _LONGEST) + 1):
+        for start in range(len(words) - size + 1):
+            label = " ".join(words[start : start + size]).strip(_EDGES)
+            if entity_key(label) == key:
+                return label
+    return key

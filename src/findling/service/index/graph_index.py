@@ -1,0 +1,106 @@
+"""The graph leg of a workspace: brought up behind the first question that names something."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.backends import GraphAtHand, GraphLeg
+from findling.domain.errors import CorruptError, StoreDamagedError
+from findling.service.index.exact_index import ExactIndex, LazyLeg
+
+if TYPE_CHECKING:
+    from findling.domain.backends import GraphRows
+    from findling.service.index.index_files import OpenedWorkspace
+
+__all__ = ["LITTLE", "GraphIndex", "made_legs"]
+
+LITTLE = 300_000
+"""Characters that are read at once, behind the question: 0.1 s. More of them are read by the next index run."""
+
+_FEW = 20
+"""Changes that are absorbed at once."""
+
+_SEEN = 16
+"""Callers with limited rights whose graphs are kept, each some 80 ms of work at 53,000 chunks."""
+
+
+class GraphIndex(LazyLeg[GraphLeg]):
+    """The graph as searches ask it: the whole of it, or what a caller may see."""
+
+    name = "graph"
+
+    def __init__(self, files: OpenedWorkspace) -> None:
+        super().__init__(files)
+        self._limited: dict[frozenset[int], GraphRows] = {}
+        self._limited_of: GraphLeg | None = None
+
+    @property
+    def is_able(self) -> bool:
+        return self._files.backend.capabilities.graph
+
+    def exists(self) -> bool:
+        return self._files.backend.has_graph_leg()
+
+    def _open(self, store_id: str) -> GraphLeg:
+        return self._files.backend.graph_leg(store_id)
+
+    def _discard(self) -> None:
+        self._files.backend.discard_graph_leg()
+
+    def at_hand(self, numbers: Collection[int] | None = None, latest: int = 0) -> GraphAtHand:
+        """The graph of these resources, of all for `None`, or a reason why there is none.
+
+        For a caller with limited rights it must have absorbed the `latest` change of what the caller sees: before, it
+        may hold what the caller must not see any more. What else is missing leads nowhere and does no harm.
+        """
+        if not self.is_able:
+            return GraphAtHand(None, "this place of the index has no graph")
+        try:
+            leg = self.opened()
+        except StoreDamagedError:
+            raise
+        except CorruptError:
+            self._is_damaged, leg = True, None
+        if leg is None or leg.seq() != self._files.store.seq():
+            self._want()
+        if leg is None or leg.seq() < latest:
+            return GraphAtHand(None, "the graph is not there yet")
+        return GraphAtHand(leg if numbers is None else self._within(leg, frozenset(numbers)))
+
+    def level_soon(self) -> bool:
+        """Bring up the leg that a search has missed, if that takes little time; returns whether it did."""
+        if not self.was_asked:
+            return False
+        store = self._files.store
+        try:
+            leg = self.opened()
+        except CorruptError:
+            leg = None
+        is_little = store.counts()["characters"] <= LITTLE
+        if not is_little and (leg is None or store.seq() - leg.seq() > _FEW):
+            return False
+        return self.level_if_due()
+
+    def close(self) -> None:
+        """Release files; closing twice is fine."""
+        with self._guard:
+            self._limited.clear()
+            self._limited_of = None
+        super().close()
+
+    def _within(self, leg: GraphLeg, numbers: frozenset[int]) -> GraphRows:
+        """The rows of a sight, kept as long as leg and sight are the same."""
+        with self._guard:
+            if self._limited_of is not leg:
+                self._limited, self._limited_of = {}, leg
+            rows = self._limited.pop(numbers, None) or leg.within(numbers)
+            self._limited[numbers] = rows
+            while len(self._limited) > _SEEN:
+                del self._limited[next(iter(self._limited))]
+            return rows
+
+
+def made_legs(files: OpenedWorkspace) -> list[LazyLeg[Any]]:
+    """The legs of a workspace that searches have wanted, as far as they are there."""
+    return [leg for leg in (ExactIndex(files), GraphIndex(files)) if leg.is_able and leg.exists()]

@@ -1,0 +1,144 @@
+"""The graph leg of a workspace: the names of all chunks, in one file that each commit replaces."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.backends import Neighbourhood
+from findling.domain.errors import CorruptError
+from findling.domain.ports import Change
+from findling.stores.graph.graph_file import LAYOUT, GraphFile, read_graph, stamp_of, write_graph
+from findling.text.mining.chunk_names import chunk_names, hash_of, level_of
+
+if TYPE_CHECKING:
+    from findling.domain.resources import Chunk, Document
+    from findling.stores.graph.graph_arrays import NamedRow
+
+__all__ = ["EntityGraph", "graph_owner"]
+
+
+def graph_owner(store_id: str) -> str:
+    """The mark of a graph of this store, as this version makes it."""
+    return f"{LAYOUT}|graph|{store_id}"
+
+
+class _GraphView:
+    """Implements `GraphRows` over columns, which a leg maps or a sight has cut down."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns["cids"])
+
+    def holds(self, keys: Iterable[str]) -> bool:
+        """Whether two chunks name any of these things; without numpy."""
+        hashes = self._columns["hashes"]
+        for key in keys:
+            wanted = hash_of(key)
+            place = bisect_left(hashes, wanted)
+            if place < len(hashes) and hashes[place] == wanted:
+                return True
+        return False
+
+    def around(self, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
+        """The chunks near these ones and near the things with these keys. Raises CorruptError."""
+        from findling.stores.graph.graph_arrays import around
+
+        try:
+            return around(self._columns, [hash_of(key) for key in keys], cids)
+        except (IndexError, ValueError) as error:
+            raise CorruptError(f"the graph leg leads nowhere: {error}", hint="findling doctor --repair") from error
+
+
+class EntityGraph(_GraphView):
+    """Implements `GraphLeg` in one folder. Open it with `open`; writing needs the workspace's write lock."""
+
+    def __init__(self, folder: Path, owner: str, opened: GraphFile | None) -> None:
+        super().__init__(opened.columns if opened else _NO_COLUMNS)
+        self._folder, self._owner, self._opened = folder, owner, opened
+        self._added: dict[int, NamedRow] = {}
+        self._dropped: set[int] = set()
+
+    @classmethod
+    def open(cls, folder: Path, *, store_id: str) -> EntityGraph:
+        """Open the leg in a folder, or an empty one when there is none of this store. Raises CorruptError."""
+        owner = graph_owner(store_id)
+        return cls(folder, owner, read_graph(folder, owner))
+
+    def seq(self) -> int:
+        """The number of the latest change that is durably absorbed."""
+        return self._opened.seq if self._opened else 0
+
+    def is_current(self) -> bool:
+        """Whether its file is still the one that was opened."""
+        return self._opened is not None and self._opened.stamp == stamp_of(self._folder)
+
+    def cids(self) -> set[int]:
+        """All chunks that name something; for checks."""
+        return set(self._columns["cids"])
+
+    def within(self, numbers: Collection[int]) -> _GraphView:
+        """The same leg with nothing in it but the chunks of these resources."""
+        from findling.stores.graph.graph_arrays import restricted
+
+        return _GraphView(restricted(self._columns, numbers))
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Absorb changes; they become visible and durable with `commit`."""
+        for change in changes:
+            self._dropped.update(change.dropped)
+            for cid in change.dropped:
+                self._added.pop(cid, None)
+            document = change.document
+            for chunk in document.chunks if document is not None else ():
+                if document is not None and chunk.cid in change.added:
+                    self._add(document, chunk, change.number)
+
+    def commit(self, seq: int) -> None:
+        """Replace the file by one with everything applied so far, together with the number it reaches."""
+        from findling.stores.graph.graph_arrays import columns_of, rows_of, to_columns
+
+        table = rows_of(self._columns if self._opened else None, list(self._added.values()), self._dropped)
+        write_graph(self._folder, self._owner, seq, to_columns(columns_of(table)))
+        self._forget()
+        self._follow(read_graph(self._folder, self._owner))
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
+        self._forget()
+        self._follow(None)
+
+    def close(self) -> None:
+        """Release the file; what was not committed is forgotten."""
+        self._forget()
+        self._follow(None)
+
+    def _add(self, document: Document, chunk: Chunk, number: int) -> None:
+        from findling.stores.graph.graph_arrays import NamedRow
+
+        levels: dict[int, int] = {}
+        for one in chunk_names(document.resource, chunk.heading, document.text[chunk.start : chunk.end]):
+            hash_ = hash_of(one.key)
+            levels[hash_] = max(level_of(one), levels.get(hash_, 0))
+        self._dropped.add(chunk.cid)
+        self._added.pop(chunk.cid, None)
+        if levels:
+            self._added[chunk.cid] = NamedRow(
+                chunk.cid, number, [hash_ << 2 | level for hash_, level in levels.items()]
+            )
+
+    def _forget(self) -> None:
+        self._added.clear()
+        self._dropped.clear()
+
+    def _follow(self, opened: GraphFile | None) -> None:
+        self._opened, self._columns = opened, opened.columns if opened else _NO_COLUMNS
+
+
+_NO_COLUMNS: Mapping[str, Any] = dict.fromkeys(
+    ("cids", "numbers", "counts", "hashes", "degrees", "links", "rows", "singles"), ()
+)

@@ -1,0 +1,187 @@
+"""The graph of a workspace: built behind the first question with a name, walked where its gate is open, kept up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from findling.domain.resources import Resource
+from findling.domain.results import SearchAnswer
+from findling.service.engine.client import LocalClient
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.index import graph_index
+from findling.service.settings.settings import load_settings
+
+NOTES = {
+    "Jump for Glory": "Jump for Glory is a film of 1937, made by Raoul Walsh.",
+    "Raoul Walsh": "He was married to Miriam Cooper for ten years.",
+    "Miriam Cooper": "An actress of the silent era. Baltimore was her home town.",
+    **{
+        f"n{one}": f"the spouse of a maker was born where the maker was, {one} of the jump and no glory"
+        for one in range(12)
+    },
+}
+QUESTION = "Where was the spouse of the maker of Jump for Glory born?"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    root = tmp_path / "tree"
+    root.mkdir()
+    for title, text in NOTES.items():
+        (root / f"{title}.md").write_text(f"# {title}\n\n{text}\n")
+    own = {"store.home": str(tmp_path / "home"), "semantic.model": "off", "semantic.instant": False}
+    with open_engine(root, settings=load_settings(root).override(own, "test")) as engine:
+        yield engine
+
+
+def graph_of(answer: SearchAnswer) -> dict[str, Any]:
+    return dict(answer.plan.get("graph", {}))
+
+
+def _lacks(engine: Engine) -> bool:
+    return engine.opened.lacks_leg
+
+
+def ways(answer: SearchAnswer) -> dict[str, str]:
+    return {hit.path: part.why for hit in answer.hits for part in hit.receipt.parts if part.leg == "graph"}
+
+
+def test_a_question_is_answered_by_way_of_the_best_hit(engine: Engine) -> None:
+    without = engine.search(QUESTION, graph="off", limit=5)
+    assert not graph_of(without)
+    assert "Raoul Walsh.md" not in [hit.path for hit in without.hits]
+    answer = engine.search(QUESTION, limit=5)
+    assert [hit.path for hit in answer.hits[:2]] == [hit.path for hit in without.hits[:2]]
+    assert answer.hits[2].path == "Raoul Walsh.md"
+    assert ways(answer)["Raoul Walsh.md"] == "via Jump for Glory → Raoul Walsh"
+    told = graph_of(answer)
+    assert (told["state"], told["names"]) == ("on", ["Jump for Glory"])
+    assert told["brought"] >= 1
+    assert answer.total == without.total + told["brought"]
+    for hit in answer.hits:
+        assert hit.receipt.recomputed() == pytest.approx(hit.receipt.final_score, abs=1e-4)
+    scores = [hit.score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_pages_are_cut_from_one_ranking(engine: Engine) -> None:
+    whole = [hit.id for hit in engine.search(QUESTION, limit=9).hits]
+    assert [hit.id for hit in engine.search(QUESTION, limit=3).hits] == whole[:3]
+    pages, cursor = list[str](), ""
+    while len(pages) < len(whole):
+        page = engine.search(QUESTION, limit=2, cursor=cursor)
+        pages += [hit.id for hit in page.hits]
+        cursor = page.next_cursor
+    assert pages[: len(whole)] == whole
+    assert len(whole) == 9
+
+
+def test_a_question_without_a_name_needs_no_graph(engine: Engine) -> None:
+    answer = engine.search("spouse film maker")
+    assert not graph_of(answer)
+    assert not engine.opened.files.backend.has_graph_leg()
+    assert not _lacks(engine)
+    engine.search(QUESTION)
+    told = graph_of(engine.search("where was the spouse of a maker that day"))
+    assert told == {"state": "off", "because": "it knows no name in the question"}
+
+
+def test_the_gate_stays_closed_where_no_document_is_named(engine: Engine) -> None:
+    engine.add([(Resource(rid="note:1", type="note", title="a day"), "We saw Ann Smith. Ann Smith saw us.")])
+    engine.add([(Resource(rid="note:2", type="note", title="another day"), "Ann Smith was there again.")])
+    answer = engine.search("Did we see Ann Smith there?")
+    told = graph_of(answer)
+    assert told["state"] == "off"
+    assert (told["named"], told["bridges"]) == (0, 0)
+    assert not ways(answer)
+    forced = engine.search("Did we see Ann Smith there?", graph="on")
+    assert (graph_of(forced)["state"], graph_of(forced)["because"]) == ("on", "the plan asks for it")
+
+
+def test_a_large_workspace_gets_its_graph_behind_the_search(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_index, "LITTLE", 100)
+    first = engine.search(QUESTION)
+    assert graph_of(first) == {"state": "off", "because": "the graph is not there yet"}
+    assert (_lacks(engine), engine.opened.graph.is_due()) == (True, True)
+    engine.opened.level_wanted()
+    assert (_lacks(engine), engine.opened.graph.is_due()) == (False, False)
+    assert graph_of(engine.search(QUESTION))["state"] == "on"
+    # A few changes are absorbed at once.
+    (engine.root / "Miriam Cooper.md").unlink()
+    (engine.root / "Raoul Walsh.md").write_text("# Raoul Walsh\n\nHe was married to Lorraine Miller.\n")
+    (engine.root / "Lorraine Miller.md").write_text("# Lorraine Miller\n\nShe was his third wife.\n")
+    paths = [hit.path for hit in engine.search(QUESTION).hits]
+    assert "Lorraine Miller.md" in paths
+    assert next(check for check in engine.check() if check.name == "graph leg").ok
+    assert engine.opened.graph.opened() is not None
+
+
+def test_index_runs_keep_up_a_graph_that_was_wanted(engine: Engine) -> None:
+    engine.index()
+    engine.opened.level_wanted()
+    assert not engine.opened.files.backend.has_graph_leg()
+    engine.search(QUESTION)
+    (engine.root / "New.md").write_text("# New\n\nRaoul Walsh again.\n")
+    engine.index()
+    engine.opened.level_wanted()
+    leg = engine.opened.graph.opened()
+    assert leg is not None
+    assert leg.seq() == engine.status().seq
+
+
+def test_a_damaged_graph_is_rebuilt(engine: Engine) -> None:
+    before = engine.search(QUESTION)
+    (file,) = (engine.home / "graph").iterdir()
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 255
+    file.write_bytes(bytes(data))
+    found = [check for check in engine.check() if not check.ok]
+    assert any("graph" in check.detail for check in found)
+    file.write_bytes(bytes(data[:100]))
+    engine.opened.graph.close()
+    after = engine.search(QUESTION)
+    assert [hit.id for hit in after.hits] == [hit.id for hit in before.hits]
+    assert graph_of(after)["state"] == "on"
+    file.write_bytes(b"")
+    engine.repair()
+    assert all(check.ok for check in engine.check() if "graph" in check.name or check.name == "leg files")
+
+
+def test_a_filter_and_an_exclusion_hold_for_what_the_graph_brings(engine: Engine) -> None:
+    assert "Raoul Walsh.md" in ways(engine.search(QUESTION))
+    assert "Raoul Walsh.md" not in ways(engine.search(f"{QUESTION} -married"))
+    answer = engine.search(f"{QUESTION} path:Jump*")
+    assert {hit.path for hit in answer.hits} <= {"Jump for Glory.md"}
+
+
+def test_the_glossary_names_things_otherwise(engine: Engine) -> None:
+    engine.glossary.add("Jump for Glory", ["Betty's film"])
+    told = graph_of(engine.search("Where was the spouse of the maker of Betty's film born?"))
+    assert (told["state"], told["names"]) == ("on", ["jump for glory"])
+
+
+def test_a_caller_sees_no_way_through_what_is_hidden(engine: Engine) -> None:
+    engine.index()
+    rids = {resource.path: resource.rid for resource in engine.ls()}
+    for path in rids.keys() - {"Raoul Walsh.md"}:
+        engine.permissions.share(rids[path], "user:ann")
+    answer = engine.as_caller("user:ann").search(QUESTION)
+    assert answer.hits
+    assert "Raoul Walsh.md" not in [hit.path for hit in answer.hits]
+    assert not any("Raoul" in way for way in ways(answer).values())
+    engine.permissions.share(rids["Raoul Walsh.md"], "user:ann")
+    assert ways(engine.as_caller("user:ann").search(QUESTION))["Raoul Walsh.md"] == "via Jump for Glory → Raoul Walsh"
+
+
+def test_a_client_starts_the_process_that_builds_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_index, "LITTLE", 100)
+    started = []
+    monkeypatch.setattr("findling.service.engine.background.index_on", lambda *_: started.append(1))
+    client = LocalClient(engine, settings=load_settings(engine.root))
+    client.search(QUESTION, refresh=True)
+    client.finish()
+    assert started == [1]

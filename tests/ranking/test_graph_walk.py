@@ -180,10 +180,13 @@ def test_slots_lose_nothing_and_repeat_nothing(base: list[int], walked: list[int
 
 def test_the_gate_opens_for_names_and_bridges_only() -> None:
     assert gate_facts(CHAIN, [FILM], [0, 1]) == GateFacts(named=1, bridges=0)
-    assert gate_facts(CHAIN, [], [3, 0]) == GateFacts(named=0, bridges=1)
+    assert gate_facts(CHAIN, [WALSH], [3, 0]) == GateFacts(named=0, bridges=1)
+    assert gate_facts(CHAIN, [], [3, 0]) == GateFacts(named=0, bridges=0)
     assert gate_facts(CHAIN, [OTHER], [3, 0]).bridges == 0
     shared = graph_of([[(0, 3.0, True)]] * 5, 1)
     assert gate_facts(shared, [0], [0]) == GateFacts(named=0, bridges=0)
+    everywhere = graph_of([[(0, 3.0, True)], *[[(0, 1.0, False)]] * 30], 1)
+    assert gate_facts(everywhere, [0], [0]) == GateFacts(named=0, bridges=0)
     assert not gate(GateFacts(0, 0)).is_open
     assert gate(GateFacts(1, 0)).is_open
     assert "1 title" in gate(GateFacts(1, 0)).reason

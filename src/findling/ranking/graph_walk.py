@@ -221,10 +221,10 @@ def in_slots(base: Sequence[Item], walked: Iterable[Item], *, keep: int = 2) -> 
 
 
 class GateFacts(NamedTuple):
-    """Facts that tell whether a question needs more than one passage.
+    """Facts that tell whether a question leads from one passage to another.
 
-    `named` counts entities of the question that are the title of one resource or two. `bridges` counts the best two
-    hits that mention the title of another resource, which the question does not name.
+    `named` counts the names of a question that are titles of one resource or two. `bridges` counts those of the best
+    two hits that mention such a title, which the question does not name; without a known name there are none.
     """
 
     named: int
@@ -239,32 +239,38 @@ class GraphGate(NamedTuple):
 
 
 _FEW_TITLES = 2
+"""Resources with one title: three of them are parts of something, and their title tells none of them."""
+
 _BRIDGING_HITS = 2
 
 
 def gate_facts(graph: Subgraph, asked: Sequence[int], hits: Sequence[int]) -> GateFacts:
     """Count names and bridges; `hits` are the passages of the base, best first."""
     named = set(asked)
-    titles = sum(0 < int(graph.title_counts[entity]) <= _FEW_TITLES for entity in named)
     bridges = 0
-    for passage in hits[:_BRIDGING_HITS]:
+    for passage in hits[:_BRIDGING_HITS] if named else ():
         places = range(int(graph.indptr[passage]), int(graph.indptr[passage + 1]))
         own = {int(graph.entities[place]) for place in places if graph.is_title[place]}
         mentioned = {int(graph.entities[place]) for place in places} - own - named
-        bridges += any(0 < int(graph.title_counts[entity]) <= _FEW_TITLES for entity in mentioned)
-    return GateFacts(titles, bridges)
+        bridges += any(_is_telling_title(graph, entity) for entity in mentioned)
+    return GateFacts(sum(_is_telling_title(graph, entity) for entity in named), bridges)
+
+
+def _is_telling_title(graph: Subgraph, entity: int) -> bool:
+    few = 0 < int(graph.title_counts[entity]) <= _FEW_TITLES
+    return few and not is_hub(int(graph.counts[entity]), graph.resources)
 
 
 def gate(facts: GateFacts) -> GraphGate:
     """Open where a question names what a document is about, or a best hit names what another document is about.
 
-    On nine collections without such titles this is never so; see docs/internals.md for the figures.
+    Collections whose titles are sentences, times or missing never open it; see docs/internals.md for the figures.
     """
     reasons = []
     if facts.named:
         reasons.append(f"the question names {counted(facts.named, 'title')}")
     if facts.bridges:
-        reasons.append(f"{counted(facts.bridges, 'best hit')} of {_BRIDGING_HITS} name another document")
+        reasons.append(f"{facts.bridges} of the best {_BRIDGING_HITS} hits name another document")
     if reasons:
         return GraphGate(True, " and ".join(reasons))
     return GraphGate(False, "neither the question nor a best hit names another document")

@@ -79,6 +79,11 @@ def test_a_hit_alone_is_a_seed() -> None:
     assert path == ((WALSH,), 0)
 
 
+def test_a_title_in_a_question_weighs_more_than_another_name() -> None:
+    _, entities = seeds(CHAIN, [FILM, PARIS], [])
+    assert entities[FILM] > 2 * entities[PARIS] > 0
+
+
 def test_relevance_decides_between_two_that_are_equally_near() -> None:
     graph = graph_of([[(0, 3.0, True), (1, 1.0, False)], [(1, 1.0, False)], [(1, 1.0, False)]], 2)
     start = seeds(graph, [0], [])

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.text.mining.entities import MOST_MENTIONS, asked_keys, longest_keys, mentions_of
+from findling.text.mining.entities import (
+    MOST_MENTIONS,
+    asked_keys,
+    is_mostly_name,
+    longest_keys,
+    mentions_of,
+    plain_keys,
+)
 from findling.text.mining.entity_keys import entity_key
 
 no_deadline = settings(deadline=None, max_examples=100)
@@ -135,6 +142,21 @@ def test_questions_give_their_names_and_longest_wins() -> None:
     assert "state" not in asked_keys("In which state is Baure?")
     assert "baure" in asked_keys("where is baure")
     assert {"梅雨", "北海道"} <= set(asked_keys("日本で梅雨がないのは北海道とどこか。"))
+
+
+def test_words_in_lower_case_are_names_where_texts_write_them_so() -> None:
+    assert plain_keys("who is the spouse of the director of decade") == ["spouse", "director", "decade"]
+    assert plain_keys("Who is the spouse of Big Eye's director?") == []
+    assert is_mostly_name(3, 4)
+    assert not is_mostly_name(3, 200)
+    assert not is_mostly_name(0, 0)
+
+
+def test_capitals_everywhere_tell_nothing() -> None:
+    quiet = "what is the capital of the state where baure lies"
+    assert asked_keys(quiet.upper()) == asked_keys(quiet) == asked_keys(quiet.title())
+    assert plain_keys(quiet.upper()) == plain_keys(quiet)
+    assert "radium" not in plain_keys("Marie Curie Radium Institute")
 
 
 @no_deadline

@@ -72,7 +72,7 @@ ROUNDS = 3
 
 DAMPING = 0.85
 _SEED_HITS = 5
-_HIT_SHARE, _HIT_DECAY = 0.1, 0.6
+_HIT_SHARE, _HIT_DECAY, _NAME_SHARE = 0.1, 0.6, 0.25
 _LEAST_HUB, _HUB_SHARE = 20, 0.02
 _DIGITS = 12
 
@@ -85,14 +85,15 @@ def is_hub(count: int, resources: int) -> bool:
 def seeds(graph: Subgraph, asked: Sequence[int], hits: Sequence[int]) -> tuple[Floats, Floats]:
     """Begin of a walk: the passages of the best hits by their rank, and the entities that a question names.
 
-    A rare name counts more than a common one. All hits together weigh a quarter of the names.
+    A rare name counts more than a common one, and a title four times as much as another name. All hits together weigh
+    a quarter of the names.
     """
     import numpy as np
 
     passages, entities = np.zeros(len(graph.indptr) - 1), np.zeros(len(graph.counts))
     rarity = _rarity(graph)
     for entity in asked:
-        entities[entity] = rarity[entity]
+        entities[entity] = rarity[entity] * (1.0 if _is_telling_title(graph, entity) else _NAME_SHARE)
     whole = entities.sum() or 1.0
     for rank, passage in enumerate(hits[:_SEED_HITS]):
         passages[passage] += _HIT_SHARE * whole * _HIT_DECAY**rank

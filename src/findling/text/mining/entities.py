@@ -18,9 +18,19 @@ from typing import NamedTuple
 
 from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.mining.entity_keys import BARE, LONGEST_NAME, entity_key, title_forms
+from findling.text.mining.marked_names import UNSPACED, marked_names, repeated_names
 from findling.text.mining.noun_runs import FUNCTION_WORDS
 
-__all__ = ["MOST_MENTIONS", "WEIGHTS", "Mention", "asked_keys", "longest_keys", "mentions_of"]
+__all__ = [
+    "MOST_MENTIONS",
+    "WEIGHTS",
+    "Mention",
+    "asked_keys",
+    "is_mostly_name",
+    "longest_keys",
+    "mentions_of",
+    "plain_keys",
+]
 
 
 class Mention(NamedTuple):
@@ -72,7 +82,7 @@ def mentions_of(
         found.add(name, "code")
     for person in people:
         found.add(person, "person")
-    for kind, label in _marked(text):
+    for kind, label in marked_names(text):
         found.add(label, kind)
     names = Counter(_runs(text))
     for label, count in _resolved(names, [title, *headings]).items():
@@ -83,7 +93,7 @@ def mentions_of(
         for label in _title_parts(heading):
             found.add(label, "name")
     if not text.isascii():
-        for label, count in _unspaced(text, title):
+        for label, count in repeated_names(text, title):
             found.add(label, "name", 1 + log(count))
     for label in dict.fromkeys(_YEAR.findall(text)):
         found.add(label, "date")
@@ -135,44 +145,6 @@ def _inner(name: str) -> Iterator[str]:
         for part in name.split(" of "):
             if part[:1].isupper() and part.lower() not in _LITTLE:
                 yield part
-
-
-# Marked names: links, quotes, handles, addresses
-
-_MARKS = re.compile(
-    r"\[\[(?P<wiki>[^\[\]|#\n]{1,80}+)(?:[|#][^\[\]\n]{0,80}+)?\]\]"
-    r"|\[(?P<link>[^\[\]\n]{2,80})\]\("
-    r"|`(?P<code>[^`\n]{2,60})`"
-    r"|“(?P<curly>[^“”\n]{2,60})”|„(?P<low>[^„“”\n]{2,60})[“”]|«(?P<angle>[^«»\n]{2,60})»"
-    r'|(?<![\w"])"(?P<straight>[^"\n]{2,60})"(?![\w"])'
-    r"|[「『《〈](?P<corner>[^「」『』《》〈〉\n]{2,40})[」』》〉]"
-    r"|(?<![\w.+-])(?P<mail>[\w.+-]{1,64}+@[\w-]{1,63}+(?:\.[\w-]{1,63}+){1,4})"
-    r"|(?<![\w@/])@(?P<handle>[A-Za-z]\w{1,38}+)"
-)
-_MARK_SIGNS = re.compile('[\\[`“„«"「『《〈@]')
-_SPEAKER = re.compile(r"^(?:\[[^\]\n]{4,40}\] ?|[\d/.,:TAPM -]{5,28})?([^\W\d_][\w.' -]{1,30}): ", re.M)
-_MARK_KINDS = {"wiki": "link", "link": "link", "code": "code", "mail": "person", "handle": "person"}
-
-
-def _marked(text: str) -> Iterator[tuple[str, str]]:
-    """Kind and label of each name that a mark shows: links, quotes, code, addresses, handles, people who speak."""
-    if _MARK_SIGNS.search(text):
-        for match in _MARKS.finditer(text):
-            kind = _MARK_KINDS.get(match.lastgroup or "", "quoted")
-            label = match[match.lastgroup or 0]
-            if kind != "quoted" or _is_name_like(label):
-                yield kind, label
-    if ": " in text:
-        speakers = Counter(_SPEAKER.findall(text))
-        for speaker, count in speakers.items():
-            if speaker[0].isupper() and (count > 1 or len(speakers) > 2) and len(speaker.split()) <= 3:
-                yield "person", speaker
-
-
-def _is_name_like(label: str) -> bool:
-    """Whether quoted words may be a name: few, and begun like one; a script without capitals has no such sign."""
-    first = next((letter for letter in label if letter.isalnum()), "")
-    return bool(first) and not first.islower() and len(label.split()) <= LONGEST_NAME
 
 
 # Capitalised runs
@@ -301,29 +273,14 @@ def _resolved(names: Counter[str], titles: Sequence[str]) -> dict[str, int]:
     return counts
 
 
-# Scripts without capitals
-
-_UNSPACED = re.compile(r"[\u30a1-\u30fa\u30fc・]{3,20}|[\u4e00-\u9fff々]{2,8}|[\uac00-\ud7a3]{2,10}")
-_KOREAN_END = re.compile("(?<=..)(?:에서|으로|은|는|이|가|을|를|의|에|와|과|도|로)$")
-
-
-def _unspaced(text: str, title: str) -> list[tuple[str, int]]:
-    """Words of scripts without capitals that a passage repeats, or that its title has, with their counts."""
-    counts = Counter(_unspaced_words(text))
-    return [(word, count) for word, count in counts.items() if count > 1 or word in title]
-
-
-def _unspaced_words(text: str) -> Iterator[str]:
-    for word in _UNSPACED.findall(text):
-        yield _KOREAN_END.sub("", word) if "\uac00" <= word[0] <= "\ud7a3" else word
-
-
 # Questions
 
 _LONGEST_GRAM = 5
 _MOST_WORDS = 64
 _MOST_KEYS = 400
 _LONGEST_QUESTION = 4_000
+_SHOUTED_WORDS, _SHOUTED = 6, 0.8
+_MOSTLY = 0.3
 _QUESTION_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*+")
 
 
@@ -333,22 +290,50 @@ def asked_keys(question: str) -> list[str]:
     A word in lower case counts alone only where the question has no name in capitals. Little words stand at no end.
     """
     question = question[:_LONGEST_QUESTION]
-    keys = dict.fromkeys(entity_key(label) for _, label in _marked(question))
-    matches = [match[0] for match in _QUESTION_WORD.finditer(question)][:_MOST_WORDS]
-    capitals = [word[0].isupper() and (place > 0 or word.lower() not in _LITTLE) for place, word in enumerate(matches)]
-    has_capitals = any(capitals[1:])
+    keys = dict.fromkeys(entity_key(label) for _, label in marked_names(question))
+    words, capitals = _asked_words(question)
+    has_capitals = any(capitals)
     for size in range(LONGEST_NAME, 0, -1):
-        for begin in range(len(matches) - size + 1):
-            words = matches[begin : begin + size]
+        for begin in range(len(words) - size + 1):
+            row = words[begin : begin + size]
             is_capital = capitals[begin] and capitals[begin + size - 1]
-            if (words[0].lower() in _LITTLE and not (is_capital and size > 1)) or words[-1].lower() in _LITTLE:
+            if (row[0].lower() in _LITTLE and not (is_capital and size > 1)) or row[-1].lower() in _LITTLE:
                 continue
             if is_capital or (size <= _LONGEST_GRAM and (size > 1 or not has_capitals)):
-                keys[entity_key(" ".join(words))] = None
-    for run in _UNSPACED.findall(question) if not question.isascii() else ():
+                keys[entity_key(" ".join(row))] = None
+    for run in UNSPACED.findall(question) if not question.isascii() else ():
         keys.update(dict.fromkeys(_substrings(run)))
     keys.pop("", None)
     return sorted(list(keys)[:_MOST_KEYS], key=lambda key: (-len(key), key))
+
+
+def plain_keys(question: str) -> list[str]:
+    """Those of a question's keys that are one word without a sign of a name, in the order of the question.
+
+    Such a word is a name only where texts mostly write it like one: see `is_mostly_name`.
+    """
+    words, capitals = _asked_words(question[:_LONGEST_QUESTION])
+    if any(capitals):
+        return []
+    return list(dict.fromkeys(entity_key(word) for word in words if word.lower() not in _LITTLE))
+
+
+def is_mostly_name(named: int, held: int) -> bool:
+    """Whether a word is a name: so many passages name it, and so many hold it in any case."""
+    return named > _MOSTLY * held
+
+
+def _asked_words(question: str) -> tuple[list[str], list[bool]]:
+    """The words of a question, and which of them have a capital that tells something.
+
+    The first word of a question has one anyway; where nearly all words have one, none tells anything.
+    """
+    words = [match[0] for match in _QUESTION_WORD.finditer(question)][:_MOST_WORDS]
+    capitals = [word[0].isupper() and (place > 0 or word.lower() not in _LITTLE) for place, word in enumerate(words)]
+    is_shouted = len(words) >= _SHOUTED_WORDS and sum(word[0].isupper() for word in words) > _SHOUTED * len(words)
+    if is_shouted or not any(capitals[1:]):
+        capitals = [False] * len(words)
+    return words, capitals
 
 
 def _substrings(run: str) -> Iterator[str]:

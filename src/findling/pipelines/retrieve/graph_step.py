@@ -170,14 +170,13 @@ def _placed(store: ReadStore, found: Found, led: Sequence[int], tour: _Tour) -> 
     before = {cid: rank for rank, cid in enumerate(own)}
     risen = {cid for rank, cid in enumerate(order) if cid in place_of and before.get(cid, len(order)) > rank}
     scores = falling(_slot_scores([None if cid in risen else own[cid].score for cid in order]))
-    placed = [
-        _by_way(store, tour, own.get(cid), place_of[cid], score)
-        if cid in risen
-        else own[cid]
-        if own[cid].score <= score
-        else own[cid].lowered(score)
-        for cid, score in zip(order, scores, strict=True)
-    ]
+    placed = []
+    for cid, score in zip(order, scores, strict=True):
+        if cid in risen:
+            placed.append(_by_way(store, tour, own.get(cid), place_of[cid], score))
+        else:
+            own[cid].score = score
+            placed.append(own[cid])
     brought = sum(cid not in own for cid in risen)
     return placed, brought, len(risen) - brought
 

@@ -129,14 +129,14 @@ class VectorTable(VectorRows, Protocol):
 class Neighbourhood(NamedTuple):
     """A part of a graph: chunks with the numbers of their resources, things by their hashes, and links between them.
 
-    `degrees` count all chunks that name a thing. A link is the place of its chunk, that of its thing, and the level of
-    the mention, of which 3 is a title; links stand in the order of their chunks. `total` counts the graph's chunks.
+    `spreads` count all resources that name a thing. A link is the place of its chunk, that of its thing, and the level
+    of the mention, of which 3 is a title; links stand in the order of their chunks. `total` counts all resources.
     """
 
     cids: NDArray[np.int64]
     numbers: NDArray[np.int64]
     hashes: NDArray[np.int64]
-    degrees: NDArray[np.int64]
+    spreads: NDArray[np.int64]
     rows: NDArray[np.intp]
     things: NDArray[np.intp]
     levels: NDArray[np.int64]

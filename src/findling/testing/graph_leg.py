@@ -64,7 +64,7 @@ class GraphLegSuite(StoreSuite):
         for row, thing in zip(near.rows.tolist(), near.things.tolist(), strict=True):
             named[documents[int(near.cids[row])]].add(thing)
         (walsh,) = named["Jump for Glory"] & named["Raoul Walsh"]
-        assert near.degrees[walsh] == 2
+        assert near.spreads[walsh] == 2
         levels = {
             documents[int(near.cids[row])]: int(level)
             for row, thing, level in zip(near.rows, near.things, near.levels, strict=True)
@@ -83,7 +83,7 @@ class GraphLegSuite(StoreSuite):
         store, leg = self._filled()
         near = leg.around(["bride of frankenstein"], [])
         assert "Valerie Hobson" in _titles(store, near)
-        assert 1 in near.degrees
+        assert 1 in near.spreads
 
     def test_nothing_is_around_what_is_not_there(self) -> None:
         _, leg = self._filled()

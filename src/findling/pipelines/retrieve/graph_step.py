@@ -5,10 +5,9 @@ via Jump for Glory → Raoul Walsh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from findling.domain.results import Evidence
 from findling.domain.values import changed
@@ -44,6 +43,9 @@ _HITS = 30
 
 _KEPT, _SLOTS = 2, 8
 """Best candidates that keep their places, and places that a walk may take: the third, the fifth, and so on."""
+
+_OF_ONE = 2
+"""Passages of one resource that a walk may bring."""
 
 _LONGEST = 9
 """Words of a label in a question."""
@@ -119,6 +121,8 @@ def _has_names(text: str) -> bool:
 
 
 def _toured(rows: GraphRows, keys: Sequence[str], found: Found, text: str) -> _Tour:
+    import numpy as np  # which a question without a known name does not need
+
     best = [candidate.cid for candidate in found.candidates[:_HITS]]
     near = rows.around(keys, best)
     graph = _subgraph(near)
@@ -134,12 +138,17 @@ def _toured(rows: GraphRows, keys: Sequence[str], found: Found, text: str) -> _T
 
 def _subgraph(near: Neighbourhood) -> Subgraph:
     """The neighbourhood as a walk has it."""
+    import numpy as np
+
     starts = np.zeros(len(near.cids) + 1, np.int64)
     np.cumsum(np.bincount(near.rows, minlength=len(near.cids)), out=starts[1:])
     titles = near.levels == TITLE
-    counts = np.bincount(near.things, titles, len(near.hashes)).astype(np.int64)
+    # A resource has its title on each of its chunks.
+    size = len(near.hashes)
+    titled = np.unique(near.numbers[near.rows[titles]] * size + near.things[titles])
+    counts = np.bincount(titled % size, minlength=size) if size else titled
     weights = np.array(LEVEL_WEIGHTS)[near.levels]
-    return Subgraph(starts, near.things, weights, titles, near.degrees, counts, near.total)
+    return Subgraph(starts, near.things, weights, titles, near.spreads, counts, near.total)
 
 
 def _led_to(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tour) -> list[int]:
@@ -156,7 +165,15 @@ def _led_to(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tour
         fitting_too = legs.keyword.scores(conditions, fresh)
         fresh = [cid for cid in fresh if cid in fitting_too]
     fitting = legs.store.resources_of(fresh)
-    return [place for place in order if (cid := int(near.cids[place])) in known or cid in fitting]
+    led = [place for place in order if (cid := int(near.cids[place])) in known or cid in fitting]
+    # A long document has its title on each of its chunks.
+    seen = Counter[int]()
+    few = []
+    for place in led:
+        seen[int(near.numbers[place])] += 1
+        if seen[int(near.numbers[place])] <= _OF_ONE:
+            few.append(place)
+    return few
 
 
 def _placed(store: ReadStore, found: Found, led: Sequence[int], tour: _Tour) -> tuple[list[Candidate], int, int]:

@@ -17,7 +17,7 @@ from findling.text.mining.chunk_names import LEVEL_WEIGHTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NamedRow", "RowTable", "around", "columns_of", "restricted", "rows_of", "to_columns"]
+__all__ = ["GraphArrays", "NamedRow", "RowTable", "around", "columns_of", "restricted", "rows_of", "to_columns"]
 
 _MOST_ROWS = 800
 """Chunks of a neighbourhood."""
@@ -26,10 +26,7 @@ _MOST_OF_ONE = 60
 """Chunks that one thing adds to a neighbourhood."""
 
 _LEAST_HUB, _HUB_SHARE = 20, 0.02
-"""A thing that more chunks name than both says nothing."""
-
-_MOST_HALVES = 65_536
-"""Values that two bytes hold."""
+"""A thing that more resources name than both says nothing."""
 
 
 class NamedRow(NamedTuple):
@@ -98,6 +95,7 @@ def columns_of(table: RowTable) -> dict[str, NDArray[Any]]:
         "counts": (links << 4 | singles).astype("<u1"),
         "hashes": things[counts > 1].astype("<u4"),
         "degrees": _narrow(counts[counts > 1]),
+        "spreads": _narrow(_spreads(linked, table.numbers[places[is_link]])),
         "links": _narrow(linked.astype(np.int64) << 2 | levels),
         "rows": _narrow(places[is_link][by_thing]),
         "singles": codes[~is_link].astype("<u4"),
@@ -110,9 +108,8 @@ def to_columns(columns: Mapping[str, NDArray[Any]]) -> dict[str, tuple[str, byte
     return {name: (codes[column.itemsize], column.tobytes()) for name, column in columns.items()}
 
 
-def around(columns: Mapping[str, Any], asked: Iterable[int], cids: Sequence[int]) -> Neighbourhood:
+def around(graph: GraphArrays, asked: Iterable[int], cids: Sequence[int]) -> Neighbourhood:
     """The chunks near these ones and near the asked things, in the order of their ids, with the things between them."""
-    graph = _Graph(columns)
     named, alone = graph.rows_naming(asked)
     first = np.unique(np.concatenate([graph.rows_at(cids), alone.rows, *(rows[:_MOST_OF_ONE] for rows in named)]))
     rows = graph.widened(graph.widened(first))
@@ -126,11 +123,11 @@ def around(columns: Mapping[str, Any], asked: Iterable[int], cids: Sequence[int]
         cids=graph.cids[rows],
         numbers=graph.numbers[rows].astype(np.int64),
         hashes=np.concatenate([graph.hashes[things], singles]),
-        degrees=np.concatenate([graph.degrees[things].astype(np.int64), np.ones(len(singles), np.int64)]),
+        spreads=np.concatenate([graph.spreads[things].astype(np.int64), np.ones(len(singles), np.int64)]),
         rows=places[order],
         things=np.concatenate([inverse, own + len(things)])[order],
         levels=np.concatenate([links & 3, alone.codes & 3])[order],
-        total=len(graph.cids),
+        total=graph.total,
     )
 
 
@@ -141,19 +138,21 @@ class _Singles(NamedTuple):
     rows: NDArray[np.intp]
 
 
-class _Graph:
+class GraphArrays:
     """Columns with the starts of their lists."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.columns = columns
         arrays = {name: np.asarray(column) for name, column in columns.items()}
         self.cids, self.numbers = arrays["cids"], arrays["numbers"]
-        self.hashes, self.degrees = arrays["hashes"], arrays["degrees"]
+        self.hashes, self.spreads = arrays["hashes"], arrays["spreads"]
         self.links, self.rows, self.singles = arrays["links"], arrays["rows"], arrays["singles"]
         counts = arrays["counts"]
         self.link_starts = _starts(counts >> 4)
         self.single_starts = _starts(counts & 15)
-        self.row_starts = _starts(self.degrees)
-        self.hub = max(_LEAST_HUB, _HUB_SHARE * len(self.cids))
+        self.row_starts = _starts(arrays["degrees"])
+        self.total = len(np.unique(self.numbers))
+        self.hub = max(_LEAST_HUB, _HUB_SHARE * self.total)
 
     def rows_at(self, cids: Sequence[int]) -> NDArray[np.intp]:
         """The rows of those chunks that have one."""
@@ -170,7 +169,7 @@ class _Graph:
         is_there = places < len(self.hashes)
         is_there[is_there] = self.hashes[places[is_there]] == wanted[is_there]
         known = places[is_there]
-        few = known[self.degrees[known] <= self.hub].tolist()
+        few = known[self.spreads[known] <= self.hub].tolist()
         named = [self.rows[self.row_starts[one] : self.row_starts[one + 1]].astype(np.intp) for one in few]
         # A table of the lower bits first: to compare every single with every thing takes 50 times as long.
         table = np.zeros(1 << 16, np.bool_)
@@ -185,7 +184,7 @@ class _Graph:
         flat, lengths = _spans(self.link_starts, rows)
         links = self.links[flat].astype(np.int64)
         places = np.repeat(np.arange(len(rows)), lengths)
-        is_telling = self.degrees[links >> 2] <= self.hub
+        is_telling = self.spreads[links >> 2] <= self.hub
         return places[is_telling], links[is_telling]
 
     def widened(self, first: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -194,10 +193,9 @@ class _Graph:
         things, inverse = np.unique(links >> 2, return_inverse=True)
         if not len(things) or len(first) >= _MOST_ROWS:
             return first
-        degrees = self.degrees[things]
-        weight = np.bincount(inverse, np.array(LEVEL_WEIGHTS)[links & 3]) * np.log1p(len(self.cids) / degrees)
-        order = np.lexsort((things, -weight))
-        few = np.minimum(degrees[order], _MOST_OF_ONE)
+        rarity = np.log1p(self.total / self.spreads[things])
+        order = np.lexsort((things, -np.bincount(inverse, np.array(LEVEL_WEIGHTS)[links & 3]) * rarity))
+        few = np.minimum(np.diff(self.row_starts)[things[order]], _MOST_OF_ONE)
         chosen = order[np.cumsum(few) <= _MOST_ROWS]
         flat, _ = _spans(self.row_starts, things[chosen], _MOST_OF_ONE)
         return np.unique(np.concatenate([first, self.rows[flat].astype(np.intp)]))
@@ -228,6 +226,15 @@ def _kept(table: RowTable, keep: NDArray[np.bool_]) -> RowTable:
     return RowTable(table.cids[keep], table.numbers[keep], rank[table.places[own]], table.codes[own])
 
 
+def _spreads(things: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The number of different resources of each thing."""
+    order = np.lexsort((numbers, things))
+    things, numbers = things[order], numbers[order]
+    is_new = np.ones(len(things), np.bool_)
+    is_new[1:] = (things[1:] != things[:-1]) | (numbers[1:] != numbers[:-1])
+    return np.bincount(things[is_new])
+
+
 def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
@@ -243,5 +250,6 @@ def _spans(starts: NDArray[np.int64], which: NDArray[Any], most: int | None = No
 
 
 def _narrow(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers in two bytes each, or in four where one of them is too large."""
-    return values.astype("<u2" if not len(values) or int(values.max()) < _MOST_HALVES else "<u4")
+    """Whole numbers in as few bytes as the largest needs."""
+    most = int(values.max()) if len(values) else 0
+    return values.astype("<u1" if most < 1 << 8 else "<u2" if most < 1 << 16 else "<u4")

@@ -27,11 +27,12 @@ _MAGIC = b"findling graph\n"
 _SUMMED = 1 << 18
 """Bytes that share a checksum: opening the file checks one of them for each column."""
 
-COLUMNS = ("cids", "numbers", "counts", "hashes", "degrees", "links", "rows", "singles")
+COLUMNS = ("cids", "numbers", "counts", "hashes", "degrees", "spreads", "links", "rows", "singles")
 """Columns of a file.
 
 Rows, in the order of their chunk ids: `cids`, `numbers` of their resources, `counts` of links (high half) and singles.
-Things, in the order of their hashes: `hashes` and `degrees`, the number of rows that name each. `links` are the things
+Things, in the order of their hashes: `hashes`, `degrees`, the number of rows that name each, and `spreads`, that of
+their resources. `links` are the things
 of each row, shifted by the level of the mention; `rows` are the rows of each thing. `singles` are things that one row
 alone names, by rows: hash and level.
 """

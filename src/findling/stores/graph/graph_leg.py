@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.backends import Neighbourhood
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change
-from findling.stores.graph.graph_file import LAYOUT, GraphFile, read_graph, stamp_of, write_graph
+from findling.stores.graph.graph_file import COLUMNS, LAYOUT, GraphFile, read_graph, stamp_of, write_graph
 from findling.text.mining.chunk_names import chunk_names, hash_of, level_of
 
 if TYPE_CHECKING:
     from findling.domain.resources import Chunk, Document
-    from findling.stores.graph.graph_arrays import NamedRow
+    from findling.stores.graph.graph_arrays import GraphArrays, NamedRow
 
 __all__ = ["EntityGraph", "graph_owner"]
 
@@ -30,6 +30,7 @@ class _GraphView:
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self._columns = columns
+        self._arrays: GraphArrays | None = None
 
     def __len__(self) -> int:
         return len(self._columns["cids"])
@@ -46,10 +47,13 @@ class _GraphView:
 
     def around(self, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
         """The chunks near these ones and near the things with these keys. Raises CorruptError."""
-        from findling.stores.graph.graph_arrays import around
+        from findling.stores.graph.graph_arrays import GraphArrays, around
 
+        columns = self._columns
         try:
-            return around(self._columns, [hash_of(key) for key in keys], cids)
+            if self._arrays is None or self._arrays.columns is not columns:
+                self._arrays = GraphArrays(columns)
+            return around(self._arrays, [hash_of(key) for key in keys], cids)
         except (IndexError, ValueError) as error:
             raise CorruptError(f"the graph leg leads nowhere: {error}", hint="findling doctor --repair") from error
 
@@ -139,6 +143,4 @@ class EntityGraph(_GraphView):
         self._opened, self._columns = opened, opened.columns if opened else _NO_COLUMNS
 
 
-_NO_COLUMNS: Mapping[str, Any] = dict.fromkeys(
-    ("cids", "numbers", "counts", "hashes", "degrees", "links", "rows", "singles"), ()
-)
+_NO_COLUMNS: Mapping[str, Any] = dict.fromkeys(COLUMNS, ())

@@ -126,6 +126,11 @@ def test_scripts_without_capitals_give_what_is_quoted_and_repeated() -> None:
     assert "한국은행" in keys("한국은행은 금리를 올렸다. 한국은행의 결정이다.")
 
 
+def test_of_equal_weights_the_name_of_more_words_comes_first() -> None:
+    mentions = mentions_of("he met Ann, Raoul Walsh and Jean Luc Picard there")
+    assert [mention.key for mention in mentions] == ["jean luc picard", "raoul walsh", "ann"]
+
+
 def test_a_passage_has_a_bounded_number_of_mentions() -> None:
     text = ", ".join(f"Name{chr(65 + place % 26)}{place}" for place in range(5_000))
     assert len(mentions_of(f"see {text}")) == MOST_MENTIONS

@@ -123,8 +123,9 @@ class _Found:
         return sorted(self._mentions.values(), key=_heaviest_first)[:MOST_MENTIONS]
 
 
-def _heaviest_first(mention: Mention) -> tuple[float, str]:
-    return -mention.weight, mention.key
+def _heaviest_first(mention: Mention) -> tuple[float, int, str]:
+    # Of equal weights the name of more words comes first: it says more, and a cut after ten loses nothing by it.
+    return -mention.weight, -mention.key.count(" "), mention.key
 
 
 # Titles

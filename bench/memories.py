@@ -26,7 +26,8 @@ from pathlib import Path
 
 from findling.domain.results import Hit, SearchAnswer
 from findling.pipelines.content.memories import THRESHOLD, closeness
-from findling.service.content.memories import WorkspaceMemories, usual_cosines
+from findling.service.content.memories import WorkspaceMemories
+from findling.service.content.recalling import usual_cosines
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index.access_log import AccessLog
 from findling.service.settings.settings import Settings

@@ -58,7 +58,7 @@ ALL_COMMANDS = dict(walk(cli))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
-        "search grep glob refs outline fetch similar suggest agents index refine add sync chats remember "
+        "search grep glob refs outline fetch similar suggest agents index refine add sync chats remember memory "
         "recall status ls workspaces permissions export import compact snapshot glossary watch serve mcp "
         "token models config forget doctor eval completion"
     )
@@ -69,6 +69,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "chats": "import list delete",
         "config": "show set add remove",
         "glossary": "add list set import",
+        "memory": "history review undo",
         "models": "list pull use",
         "permissions": "list join share deny check policy",
         "snapshot": "create list restore drop",

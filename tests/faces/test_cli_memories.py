@@ -135,3 +135,50 @@ def test_a_workspace_by_name(findling: Findling, project: Path) -> None:
     assert findling("remember", CODE, "--workspace", "desk")[0] == 0
     assert findling("recall", "door")[0] == 1
     assert findling("recall", "door", "--workspace", "desk")[0] == 0
+
+
+def test_memories_are_updated_superseded_reviewed_and_undone(findling: Findling, project: Path) -> None:
+    first = findling("remember", "Anna lives in Berlin.")[1].strip()
+    code, out, err = findling("remember", "Anna resides in Berlin.", "--source", "Ben")
+    assert (code, out) == (0, f"{first}\n")
+    assert "it says the same as a memory that was there" in err
+    assert f"try: findling memory undo {first}" in err
+    moved, err = findling("remember", "Anna moved to Ulm.")[1:]
+    moved = moved.strip()
+    assert err == f"findling: it supersedes {first}\n  try: findling memory undo {moved}\n"
+    code, out, err = findling("recall", "Anna")
+    assert "Berlin" not in out
+    assert f"supersedes {first}" in out
+    assert "1 memory superseded by newer ones: add --all-versions to see them" in err
+    out = findling("recall", "Anna", "--all-versions")[1]
+    assert f"superseded by {moved}" in out
+    assert "source: Ben" in out
+    assert "Berlin" not in findling("recall")[1]
+    code, out, _ = findling("memory", "history", moved)
+    assert (code, out.count("memory:")) == (0, 3)
+    code, out, err = findling("memory", "undo", first)
+    assert (code, out) == (0, f"{first}\n  Anna lives in Berlin.\n")
+    assert "holds by itself: Anna resides in Berlin." in err
+    beside = findling("recall", "resides")[1].split()[0]
+    assert f"findling memory review {moved} {beside} supersede" in findling("memory", "review")[1]
+    assert findling("memory", "review", moved, beside, "keep")[0] == 0
+    assert findling("memory", "review")[:2] == (1, "")
+    tea, rice = (findling("remember", f"Anna likes {what}.")[1].strip() for what in ("tea", "rice"))
+    code, out, err = findling("memory", "review")
+    assert f"findling memory review {rice} {tea} supersede\n" in out
+    pairs = json.loads(findling("memory", "--json", "review")[1])["pairs"]
+    assert [(pair["newer"], pair["older"]) for pair in pairs] == [(rice, tea)]
+    assert findling("memory", "review", rice, tea, "merge")[:2] == (0, f"{tea}\n")
+    assert findling("memory", "review", rice, tea)[0] == 2
+    assert findling("memory", "undo", "memory:none")[0] == 2
+
+
+def test_a_day_of_a_recall(findling: Findling, project: Path) -> None:
+    findling("remember", "Anna is on leave.", "--until", "2099-05-01")
+    assert "until 2099-05-01" in findling("recall", "leave", "--at", "2099-05-01")[1]
+    code, out, err = findling("recall", "leave", "--at", "2099-05-02")
+    assert (code, out) == (1, "")
+    assert "1 memory did not hold on 2099-05-02" in err
+    assert findling("recall", "leave", "--at", "someday")[0] == 2
+    assert findling("recall", "--at", "today")[0] == 2
+    assert "time: last week" in findling("recall", "leave last week")[2]

@@ -265,3 +265,41 @@ def _finished(client: Client | _Remote) -> dict[str, Any]:
         if status["indexing"]["state"] != "running" or time.monotonic() > end:
             return status
         time.sleep(0.02)
+
+
+def test_memories_over_http(served: Served) -> None:
+    host, app = served
+    client = Client(app)
+    first = client.post("/v1/memories", {"text": "Anna lives in Berlin.", "source": "Ben"}).json()["memory"]
+    copy = client.post("/v1/memories", {"text": "Anna resides in Berlin."}).json()["memory"]
+    assert (copy["outcome"], copy["rid"]) == ("updated", first["rid"])
+    moved = client.post("/v1/memories", {"text": "Anna moved to Ulm.", "until": "2099-01-01"}).json()["memory"]
+    assert moved["supersedes"] == first["rid"]
+    found = client.get("/v1/memories?query=Anna&mode=keyword").json()
+    assert [one["rid"] for one in found["memories"]] == [moved["rid"]]
+    assert (found["left_out"], found["schema"]) == (1, 6)
+    every = client.get("/v1/memories?query=Anna&mode=keyword&all_versions=true").json()["memories"]
+    assert every[-1]["hit"]["receipt"]["superseded_by"] == [moved["rid"]]
+    assert client.get("/v1/memories").json()["total"] == 1
+    assert len(client.get(f"/v1/memories/history?id={moved['rid']}").json()["versions"]) == 3
+    back = client.post("/v1/memories/undo", {"id": first["rid"]}).json()["undone"]
+    assert (back["text"], back["other_text"]) == ("Anna lives in Berlin.", "Anna resides in Berlin.")
+    likes = [client.post("/v1/memories", {"text": f"Anna likes {one}."}).json()["memory"] for one in ("tea", "rice")]
+    pair, beside = client.get("/v1/memories/review").json()["pairs"]
+    assert (beside["newer"], beside["older"]) == (moved["rid"], back["other"])
+    assert (pair["newer"], pair["older"]) == (likes[1]["rid"], likes[0]["rid"])
+    decision = {"newer": pair["newer"], "older": pair["older"], "decision": "keep"}
+    assert client.post("/v1/memories/review", decision).json()["decision"] == "keep"
+    assert client.get("/v1/memories/review").json()["pairs"] == [beside]
+    for path, body, status in (
+        ("/v1/memories", {"text": "x", "until": "soon"}, 422),
+        ("/v1/memories/undo", {"id": "memory:none"}, 404),
+        ("/v1/memories/review", {**decision, "decision": "guess"}, 422),
+    ):
+        assert client.post(path, body).status_code == status
+    assert client.get("/v1/memories?query=Anna&at=someday").status_code == 422
+    limited = Client(app, TokenBook(host.home).create("ann", principals=("user:ann",), scopes=("read", "write")))
+    assert limited.get("/v1/memories?query=Anna").json()["memories"] == []
+    assert limited.post("/v1/memories", {"text": "x"}).status_code == 403
+    assert limited.get("/v1/memories/review").status_code == 403
+    assert limited.get(f"/v1/memories/history?id={moved['rid']}").status_code == 404

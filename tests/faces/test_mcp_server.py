@@ -90,7 +90,7 @@ def test_every_tool_answers(own_shop: Served, era: str) -> None:
 
 def test_the_list_of_tools_is_short_and_strict(shop: Served) -> None:
     tools = asked(shop.server, lambda client: client.list_tools()).tools
-    assert [tool.name for tool in tools] == [*READERS, "remember", "index"]
+    assert [tool.name for tool in tools] == [*READERS, "remember", "memory", "index"]
     dumped = [tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools]
     assert count_tokens(compact_json(dumped)) < 3000
     for tool in dumped:
@@ -108,8 +108,8 @@ def test_the_list_of_tools_is_short_and_strict(shop: Served) -> None:
     ("caller", "allowed", "names"),
     [
         (OWNER, False, READERS),
-        (OWNER, True, [*READERS, "remember", "index"]),
-        (ANN, True, [*READERS, "remember"]),
+        (OWNER, True, [*READERS, "remember", "memory", "index"]),
+        (ANN, True, [*READERS, "remember", "memory"]),
         (ANN._replace(scopes=frozenset({"read"})), True, READERS),
     ],
 )
@@ -137,6 +137,31 @@ def test_what_somebody_remembers_is_for_themselves(project: Path) -> None:
         assert [hit["id"] for hit in call(one.server, "search", query="code")["results"]] == [made["id"]]
         assert one.engine.memories.get(made["id"]).visibility == ("user:ann",)
         assert one.engine.as_caller("user:bob").search("code").total == 0
+
+
+def test_memories_stay_true(project: Path) -> None:
+    with served(project, ANN, mcp__write=True) as one:
+        one.engine.index()
+        one.engine.memories.remember("Eve lives in Berlin.")
+        made = call(one.server, "remember", text="Eve lives in Bonn.", source="Ben")
+        assert (made["outcome"], made["note"]) == ("new", "")
+        moved = call(one.server, "remember", text="Eve moved to Ulm.")
+        assert moved["note"].startswith(f"it supersedes {made['id']}; memory undo {moved['id']}")
+        (row,) = call(one.server, "memory", text="Eve")["rows"]
+        assert (row["rid"], row["text"]) == (moved["id"], "Eve moved to Ulm.")
+        assert [row["text"] for row in call(one.server, "memory", action="history", text=made["id"])["rows"]] == [
+            "Eve moved to Ulm.",
+            "Eve lives in Bonn.",
+        ]
+        call(one.server, "memory", action="undo", text=moved["id"])
+        assert len(call(one.server, "memory", text="Eve")["rows"]) == 2
+        likes = [call(one.server, "remember", text=f"Eve likes {what}.")["id"] for what in ("tea", "rice")]
+        (pair,) = call(one.server, "memory", action="review")["rows"]
+        assert (pair["newer"], pair["older"]) == (likes[1], likes[0])
+        call(one.server, "memory", action="supersede", text=likes[1], older=likes[0])
+        assert call(one.server, "memory", action="review")["rows"] == []
+        assert "recall needs a query" in told(one.server, "memory")
+        assert "there is no memory" in told(one.server, "memory", action="undo", text="memory:none")
 
 
 def test_shapes_that_connectors_expect(shop: Served) -> None:

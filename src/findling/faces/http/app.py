@@ -27,6 +27,7 @@ from findling.faces.http.routes import (
     exact_routes,
     glossary_routes,
     health_routes,
+    memory_routes,
     resource_routes,
     search_routes,
     workspace_routes,
@@ -53,6 +54,7 @@ _ROUTERS = (
     document_routes.router,
     workspace_routes.router,
     resource_routes.router,
+    memory_routes.router,
     glossary_routes.router,
     health_routes.router,
 )

@@ -19,6 +19,8 @@ from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import SCHEMA_VERSION, Degradation, Hit, Step, Suggestion
 from findling.domain.values import as_dict, counted
+from findling.pipelines.content.memory_history import Span, span_of, with_span
+from findling.text.statements.periods import shown_day
 
 __all__ = [
     "LARGEST_FACTOR",
@@ -39,6 +41,7 @@ __all__ = [
     "make_resource",
     "memory_rid",
     "renewed_resource",
+    "spelled",
 ]
 
 MEMORY = "memory"
@@ -67,7 +70,9 @@ class Memory:
     """A remembered text. `importance` is the one now, `importance_original` the first one.
 
     `last_accessed_at` is the time of the last recall, or else of remembering; `access_count` counts both, without the
-    first time. `outcome` is that of remembering: `new`, `known` or `changed`; empty in other answers.
+    first time. It holds from `since` to `until`, where that is known. `outcome` is that of remembering: `new`, `known`,
+    `changed`, or `updated` by a near copy; empty in other answers. `supersedes` is the memory whose place it takes,
+    `conflicts` those that may not hold together with it, `undo` the command that takes back a decision of remembering.
     """
 
     rid: str
@@ -80,7 +85,18 @@ class Memory:
     created_at: float
     last_accessed_at: float
     access_count: int
+    since: float | None = None
+    until: float | None = None
+    source: str = ""
     outcome: str = ""
+    supersedes: str = ""
+    conflicts: tuple[str, ...] = ()
+    undo: str = ""
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Validity and source in words."""
+        return _held(self.since, self.until, self.source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +117,25 @@ class Recalled:
     access_count: int
     reasons: tuple[str, ...]
     hit: Hit
+    since: float | None = None
+    until: float | None = None
+    source: str = ""
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Validity, source, and the memories before and after it in words."""
+        receipt = self.hit.receipt
+        chain = [f"supersedes {rid}" for rid in receipt.supersedes[:1]]
+        chain += [f"superseded by {rid}" for rid in receipt.superseded_by[:1]]
+        return (*_held(self.since, self.until, self.source), *chain)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecallAnswer:
-    """Recalled memories, best first, and facts of the search; `is_counted` says whether accesses could be noted."""
+    """Recalled memories, best first, and facts of the search; `is_counted` says whether accesses could be noted.
+
+    `time` is the period that the question asks about, in words. `left_out` counts memories that no longer hold.
+    """
 
     query: str
     memories: tuple[Recalled, ...] = ()
@@ -115,6 +145,8 @@ class RecallAnswer:
     did_you_mean: tuple[Suggestion, ...] = ()
     meaning: Mapping[str, Any] = field(default_factory=dict)
     is_counted: bool = True
+    time: str = ""
+    left_out: int = 0
 
     def __iter__(self) -> Iterator[Recalled]:
         return iter(self.memories)
@@ -136,11 +168,13 @@ class Wish(NamedTuple):
     author: str = ""
     visibility: Iterable[str] | None = None
     id: str = ""
+    source: str = ""
+    span: Span = Span()
 
 
 def checked_wish(wish: Wish) -> Wish:
     """The wish, tidied. Raises InvalidValueError for a wrong type or value."""
-    for what, value in (("text", wish.text), ("author", wish.author), ("id", wish.id)):
+    for what, value in (("text", wish.text), ("author", wish.author), ("id", wish.id), ("source", wish.source)):
         if not isinstance(value, str):
             raise InvalidValueError(f"{what} {value!r} is no text", hint="a str")
     text, importance = wish.text.strip(), wish.importance
@@ -157,6 +191,7 @@ def checked_wish(wish: Wish) -> Wish:
         text=text,
         tags=tuple(dict.fromkeys(tag.strip() for tag in _texts("tags", wish.tags) if tag.strip())),
         author=wish.author.strip(),
+        source=" ".join(wish.source.split()),
         visibility=None if wish.visibility is None else check_visibility(_texts("visibility", wish.visibility)),
         id=name,
     )
@@ -167,19 +202,25 @@ def memory_rid(wish: Wish) -> str:
     if wish.id:
         return f"{MEMORY}:{wish.id}"
     seen_by = "" if wish.visibility is None else "\x1f".join(("seen by", *sorted(set(wish.visibility))))
-    identity = f"{_spelling(wish.text)}\x1e{seen_by}".encode("utf-8", "surrogatepass")
+    identity = f"{spelled(wish.text)}\x1e{seen_by}".encode("utf-8", "surrogatepass")
     return f"{MEMORY}:{blake2b(identity, digest_size=8, person=b'memory').hexdigest()}"
+
+
+def spelled(text: str) -> str:
+    """The text as it tells memories apart."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def is_same_text(one: str, other: str) -> bool:
     """Whether two texts are one memory: but for spaces, line breaks, and whether letters are composed or not."""
-    return _spelling(one) == _spelling(other)
+    return spelled(one) == spelled(other)
 
 
 def make_resource(wish: Wish, rid: str, now: float, *, accesses_before: int = 0) -> Resource:
     """The resource of a new memory; `accesses_before` are those of one of the same id that was forgotten since."""
     given = format(_USUAL_IMPORTANCE if wish.importance is None else wish.importance, "g")
     before = {_BEFORE: str(accesses_before)} if accesses_before else {}
+    source = {"source": wish.source} if wish.source else {}
     return Resource(
         rid=rid,
         type=MEMORY,
@@ -189,26 +230,32 @@ def make_resource(wish: Wish, rid: str, now: float, *, accesses_before: int = 0)
         visibility=None if wish.visibility is None else tuple(wish.visibility),
         created_at=now,
         updated_at=now,
-        fields={"importance": given, "importance_original": given, **before},
+        fields=with_span({"importance": given, "importance_original": given, **before, **source}, wish.span),
     )
 
 
 def renewed_resource(wish: Wish, known: Resource, now: float, *, is_same_text: bool) -> Resource:
     """The resource of a known memory with more tags and importance; another text has its own author and date."""
     given = format(max(_worth(known, "importance"), wish.importance or 0.0), "g")
+    source = {"source": wish.source} if wish.source else {}
+    former = span_of(known)
+    if former.until is not None and former.until <= now:
+        former = Span()  # it holds again
+    span = Span(*(old if new is None else new for old, new in zip(former, wish.span, strict=True)))
     return replace(
         known,
         author=known.author or wish.author if is_same_text else wish.author or known.author,
         tags=tuple(dict.fromkeys((*known.tags, *wish.tags))),
         visibility=known.visibility if wish.visibility is None else tuple(wish.visibility),
         updated_at=known.updated_at if is_same_text else now,
-        fields={**known.fields, "importance": given},
+        fields=with_span({**known.fields, "importance": given, **source}, span),
     )
 
 
 def make_memory(resource: Resource, text: str, access: Access | None, now: float, outcome: str = "") -> Memory:
     """The memory of a resource and its accesses."""
     created_at = resource.created_at or 0.0
+    since, until = span_of(resource)
     last_at = max(access.last_at if access else 0.0, resource.updated_at or 0.0, created_at)
     before = resource.fields.get(_BEFORE, "")
     return Memory(
@@ -222,20 +269,26 @@ def make_memory(resource: Resource, text: str, access: Access | None, now: float
         created_at=created_at,
         last_accessed_at=last_at,
         access_count=max(access.count - int(before if before.isdecimal() else 0), 0) if access else 0,
+        since=since,
+        until=until,
+        source=resource.fields.get("source", ""),
         outcome=outcome,
+        supersedes=resource.fields.get("supersedes", ""),
     )
 
 
-def make_recalled(hit: Hit, memory: Memory, found_by: Sequence[str], now: float) -> Recalled:
-    """The memory with its relevance and importance in its receipt."""
+def make_recalled(hit: Hit, memory: Memory, found_by: Sequence[str], now: float, timed: Step | None = None) -> Recalled:
+    """The memory with its relevance and importance in its receipt, and with the time that was asked about."""
     factor = importance_factor(memory.importance)
     days = _days(memory.last_accessed_at, now)
     used = "today" if days < 1 else f"{counted(round(days), 'day')} ago"
     reason = f"importance {memory.importance:.2f}, last used {used}"
-    score = hit.score * factor
+    steps = (Step(name="importance", factor=factor, reason=reason), *(() if timed is None else (timed,)))
+    score = hit.score * math.prod(step.factor for step in steps)
     # No score is above 1, so the receipt shows the factor that counts.
-    lifted = Step(name="importance", factor=min(factor, 1 / hit.score) if hit.score else factor, reason=reason)
-    receipt = replace(hit.receipt, steps=(*hit.receipt.steps, lifted), final_score=round(min(score, 1.0), 4))
+    lost = min(1 / score, 1.0) if score else 1.0
+    steps = (*steps[:-1], replace(steps[-1], factor=steps[-1].factor * lost))
+    receipt = replace(hit.receipt, steps=(*hit.receipt.steps, *steps), final_score=round(min(score, 1.0), 4))
     return Recalled(
         rid=memory.rid,
         text=memory.text,
@@ -245,8 +298,15 @@ def make_recalled(hit: Hit, memory: Memory, found_by: Sequence[str], now: float)
         importance_original=memory.importance_original,
         last_accessed_at=memory.last_accessed_at,
         access_count=memory.access_count,
-        reasons=(*found_by, f"{reason}: × {factor:.2f}"),
+        reasons=(
+            *found_by,
+            f"{reason}: × {factor:.2f}",
+            *(() if timed is None else (f"{timed.reason}: × {timed.factor:.2f}",)),
+        ),
         hit=replace(hit, score=receipt.final_score, receipt=receipt),
+        since=memory.since,
+        until=memory.until,
+        source=memory.source,
     )
 
 
@@ -287,8 +347,10 @@ def evidence(hit: Hit, usual: tuple[float, float] | None) -> tuple[str, ...]:
     return (*reasons, *(f"{part.leg}: {part.remark}" for part in receipt.further if part.evidence))
 
 
-def _spelling(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
+def _held(since: float | None, until: float | None, source: str) -> tuple[str, ...]:
+    said = [] if since is None else [f"since {shown_day(since)}"]
+    said += [] if until is None else [f"until {shown_day(until, is_end=True)}"]
+    return (*said, *((f"source: {source}",) if source else ()))
 
 
 def _texts(what: str, values: object) -> tuple[str, ...]:

@@ -5,48 +5,44 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
+from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.permissions import EVERYONE
-from findling.domain.plans import MODES, Plan
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import SearchRequest
 from findling.domain.records import Access
-from findling.domain.results import Degradation, Hit, SearchAnswer
+from findling.domain.resources import Document, Resource
+from findling.domain.results import Degradation, SearchAnswer
 from findling.pipelines.content.memories import (
-    LARGEST_FACTOR,
     MEMORY,
     Memory,
     RecallAnswer,
-    Recalled,
     Wish,
     checked_wish,
-    evidence,
     is_same_text,
     make_memory,
-    make_recalled,
     make_resource,
     memory_rid,
     renewed_resource,
 )
+from findling.service.content.recalling import Recall, Recaller
 from findling.service.index.access_log import AccessLog
 
 if TYPE_CHECKING:
+    from findling.pipelines.content.memory_history import MemoryVersion
+    from findling.pipelines.content.memory_judge import Judgement
+    from findling.service.content.memory_review import MemoryReview
+    from findling.service.content.memory_truth import MemoryTruth, Undone
     from findling.service.index.writing import WorkspaceWriter
 
-__all__ = ["WorkspaceMemories", "usual_cosines"]
+    Put = Callable[[Iterable[Document], Iterable[str]], int]
 
-_POOL = 20
-"""Fewest hits of a search: importance may lift lower ones. Among 1,000 memories 15 % of recalls need more. Asking for
-40 at once takes 7 % longer, and so does asking for 12, as more recalls have to ask again."""
+__all__ = ["WorkspaceMemories"]
 
 _EVERYTHING = 1 << 20
 """A limit that cuts nothing off."""
-
-_NO_VECTORS = Degradation(
-    what="there are no vectors to recall by meaning; words were searched instead", fix="findling index"
-)
 
 
 class WorkspaceMemories:
@@ -69,11 +65,18 @@ class WorkspaceMemories:
         self._above = above
         self._clock = clock
         self._log = AccessLog(writer.files.folder, clock=clock)
+        self._recaller = Recaller(writer, search, self._log, clock)
 
     @property
     def folder(self) -> Path:
         """The folder of the workspace."""
         return self._writer.files.folder
+
+    @cached_property
+    def _truth(self) -> MemoryTruth:
+        from findling.service.content.memory_truth import MemoryTruth
+
+        return MemoryTruth(self._writer, self._clock)
 
     def remember(
         self,
@@ -84,29 +87,75 @@ class WorkspaceMemories:
         author: str = "",
         visibility: Iterable[str] | None = None,
         id: str = "",  # noqa: A002 - what everybody calls it
+        source: str = "",
+        since: str = "",
+        until: str = "",
+        principals: tuple[str, ...] | None = None,
     ) -> Memory:
         """Keep a text. The same text again is an access to the same memory, which may raise its importance.
 
-        An `id` names the memory; another text under it replaces the old one. Raises InvalidValueError for a wrong
-        value, and as `WorkspaceWriter.writing` does.
+        A near copy updates the memory that says the same; a newer value of a fact supersedes the older one. An `id`
+        names the memory; another text under it replaces the old one. `since` and `until` are days. With `principals`,
+        only memories that they may see count. Raises InvalidValueError for a wrong value, and as
+        `WorkspaceWriter.writing` does.
         """
-        wish = checked_wish(Wish(text, importance, tags, author, visibility, id))
-        rid, now = memory_rid(wish), self._clock()
+        wish = checked_wish(Wish(text, importance, tags, author, visibility, id, source))
+        wish = self._truth.with_span(wish, since, until)
+        now = self._clock()
         with self._writer.writing() as put:
             self._fold_held()
             store = self._writer.store
-            known, access = store.document(rid), store.accesses([rid]).get(rid)
-            if known is None:
-                resource = make_resource(wish, rid, now, accesses_before=access.count if access else 0)
-                put(self._writer.documents([(resource, wish.text)]), ())
-                return make_memory(resource, wish.text, access, now, "new")
-            is_same = is_same_text(known.text, wish.text)
-            text = known.text if is_same else wish.text
-            resource = renewed_resource(wish, known.resource, now, is_same_text=is_same)
-            if resource != known.resource or not is_same:
-                put(self._writer.documents([(resource, text)]), ())
-            store.add_accesses({rid: Access(1, now)})
-            return make_memory(resource, text, store.accesses([rid])[rid], now, "known" if is_same else "changed")
+            rid = self._own_rid(memory_rid(wish), wish)
+            known = store.document(rid)
+            if known is not None:
+                return self._again(put, wish, known, now, is_copy=not wish.id)
+            access = store.accesses([rid]).get(rid)
+            resource = make_resource(wish, rid, now, accesses_before=access.count if access else 0)
+            found = self._truth.place(wish, resource, principals)
+            like = store.document(found.copy_of) if found.copy_of else None
+            if like is not None:
+                return self._again(put, wish, like, now, is_copy=True)
+            return self._added(put, wish, resource, access, found, now)
+
+    def _added(
+        self, put: Put, wish: Wish, resource: Resource, access: Access | None, found: Judgement, now: float
+    ) -> Memory:
+        """A new memory, in the place of an older one perhaps."""
+        if found.supersedes:
+            resource = replace(resource, fields={**resource.fields, "supersedes": found.supersedes})
+        put(self._writer.documents([(resource, wish.text)]), ())
+        memory = make_memory(resource, wish.text, access, now, "new")
+        return replace(memory, conflicts=found.conflicts, undo=_undoing(resource.rid) if found.supersedes else "")
+
+    def _again(self, put: Put, wish: Wish, known: Document, now: float, *, is_copy: bool = False) -> Memory:
+        """A memory that is there: the same text, another one under its id, or a near copy."""
+        store, rid = self._writer.store, known.resource.rid
+        is_same = is_same_text(known.text, wish.text)
+        renewed = self._truth.renewed(wish, known, now) if is_copy and not is_same else None
+        if renewed is not None:
+            put(self._writer.documents([(renewed, wish.text)]), ())
+            memory = make_memory(renewed, wish.text, store.accesses([rid]).get(rid), now, "updated")
+            return replace(memory, undo=_undoing(rid))
+        is_known = is_same or is_copy
+        text = known.text if is_known else wish.text
+        resource = renewed_resource(wish, known.resource, now, is_same_text=is_known)
+        if not is_known:
+            resource = self._truth.changed(wish, known, resource, now)
+        if resource != known.resource:
+            put(self._writer.documents([(resource, text)]), ())
+        store.add_accesses({rid: Access(1, now)})
+        memory = make_memory(resource, text, store.accesses([rid])[rid], now, "known" if is_known else "changed")
+        return memory if is_known else replace(memory, undo=_undoing(rid))
+
+    def _own_rid(self, rid: str, wish: Wish) -> str:
+        """The id of a text; one that something newer has superseded is left as it is, and the text is new again."""
+        if wish.id:
+            return rid
+        store, free, number = self._writer.store, rid, 1
+        while store.successors([free]):
+            number += 1
+            free = f"{rid}-{number}"
+        return free
 
     def recall(
         self,
@@ -116,20 +165,24 @@ class WorkspaceMemories:
         mode: str | None = None,
         min_importance: float = 0.0,
         principals: tuple[str, ...] | None = None,
+        at: str = "",
+        all_versions: bool = False,
     ) -> RecallAnswer:
         """The memories that answer a query, best first; an access of each is noted, without a lock.
 
         A memory without a word of the query must be close to it in meaning. `mode` is `hybrid`, `keyword` or
-        `semantic`, by default that of the settings. The owner recalls the memories of the folders above, too. Raises
-        InvalidValueError for a limit, mode or importance that cannot be.
+        `semantic`, by default that of the settings. The owner recalls the memories of the folders above, too. `at` is
+        a day: the answer is that of then. `all_versions` also recalls what does not hold any more. Raises
+        InvalidValueError for a limit, mode, importance or day that cannot be.
         """
-        _check(limit, mode, min_importance)
+        asked = Recall(query, limit, mode, min_importance, principals, at, all_versions).checked(self._clock())
+        asked = self._recaller.timed(asked)
         places = {"": self, **(self._above() if principals is None else {})}
         answers: dict[str, RecallAnswer] = {}
         degraded: list[Degradation] = []
         for label, place in places.items():
             try:
-                found = place._recalled(query, limit, mode, min_importance, principals)
+                found = place._recaller.recalled(asked)
             except FindlingError as error:
                 if place is self:
                     raise
@@ -151,27 +204,6 @@ class WorkspaceMemories:
         ]
         return replace(lead, memories=tuple(best), degraded=tuple(degraded), is_counted=all(noted))
 
-    def _recalled(
-        self, query: str, limit: int, mode: str | None, min_importance: float, principals: tuple[str, ...] | None = None
-    ) -> RecallAnswer:
-        """The memories of this workspace that answer a query; no access is noted."""
-        if not self._writer.exists:
-            return RecallAnswer(query=query)
-        plan = self._plan(mode)
-        answer, recalled = self._ranked(_request(query, plan, principals), limit, min_importance)
-        degraded = answer.degraded
-        if plan.mode != "keyword" and answer.strategy == "keyword" and not degraded:
-            degraded = (_NO_VECTORS,)
-        return RecallAnswer(
-            query=query,
-            memories=tuple(recalled),
-            strategy=answer.strategy,
-            degraded=degraded,
-            notes=answer.notes,
-            did_you_mean=answer.did_you_mean,
-            meaning=answer.meaning,
-        )
-
     def forget(self, ids: Iterable[str]) -> int:
         """Delete memories for good; returns how many there were. Raises as `WorkspaceWriter.writing` does."""
         rids = list(dict.fromkeys(_rid(id_) for id_ in ids))
@@ -189,28 +221,54 @@ class WorkspaceMemories:
         access = self._log.counts(self._writer.store, [document.resource.rid])
         return make_memory(document.resource, document.text, access.get(document.resource.rid), self._clock())
 
-    def list(self, *, principals: tuple[str, ...] | None = None) -> Sequence[Memory]:
+    def list(self, *, principals: tuple[str, ...] | None = None, all_versions: bool = True) -> Sequence[Memory]:
         """All memories that a caller may see, the most important first, which is no access.
 
-        Only the owner learns who else sees a memory, and how often and when it was recalled.
+        Without `all_versions`, only those that hold now. Only the owner learns who else sees a memory, and how often
+        and when it was recalled.
         """
         if not self._writer.exists:
             return []
         store, now = self._writer.store, self._clock()
         if principals is None:
-            rids = list(store.rids(MEMORY))
+            hits = dict.fromkeys(store.rids(MEMORY))
         else:
-            everything = replace(_request("", self._plan("keyword"), principals), limit=_EVERYTHING)
-            rids = list(dict.fromkeys(hit.rid for hit in self._search(everything)))
-        documents = [document for rid in rids if (document := store.document(rid))]
-        accesses = self._accesses(rids, principals)
+            plan = self._recaller.plan("keyword")
+            everything = replace(self._recaller.request("", plan, principals), limit=_EVERYTHING)
+            hits = {hit.rid: hit for hit in self._search(everything)}
+        documents = [document for rid in hits if (document := store.document(rid))]
+        if not all_versions:
+            documents = [
+                one for one in documents if self._recaller.held(one.resource, hits[one.resource.rid]).until > now
+            ]
+        accesses = self._recaller.accesses(hits, principals)
         memories = [make_memory(one.resource, one.text, accesses.get(one.resource.rid), now) for one in documents]
-        memories = [replace(one, visibility=_shown_list(one.visibility, principals)) for one in memories]
+        memories = [_seen_by(one, principals) for one in memories]
         return sorted(memories, key=lambda memory: (-memory.importance, memory.rid))
 
-    def _accesses(self, rids: Iterable[str], principals: tuple[str, ...] | None) -> Mapping[str, Access]:
-        """The accesses of resources; none for anybody but the owner."""
-        return self._log.counts(self._writer.store, rids) if principals is None else {}
+    def history(self, id: str, *, principals: tuple[str, ...] | None = None) -> Sequence[MemoryVersion]:  # noqa: A002
+        """All states of the fact that a memory tells, the present one first. Raises NotFoundError."""
+        return self._truth.history(id, principals)
+
+    def undo(self, id: str, *, principals: tuple[str, ...] | None = None) -> Undone:  # noqa: A002
+        """Take back the latest decision about a memory; both texts stay.
+
+        Raises NotFoundError, and InvalidValueError when nothing was decided.
+        """
+        return self._truth.undo(id, principals)
+
+    def review(self, *, principals: tuple[str, ...] | None = None) -> MemoryReview:
+        """The pairs of memories that may not hold together and wait for a decision."""
+        from findling.service.content.memory_review import MemoryReviewer
+
+        return MemoryReviewer(self._writer, self._clock).review(principals)
+
+    def decide(self, newer: str, older: str, decision: str, *, principals: tuple[str, ...] | None = None) -> Undone:
+        """Decide on a pair: `keep` both, `merge` them, or have the newer one `supersede` the older one.
+
+        Raises NotFoundError, and InvalidValueError for what cannot be decided.
+        """
+        return self._truth.decide(newer, older, decision, principals)
 
     def fold(self) -> None:
         """Count the accesses that recalls have noted, under the lock. Raises as `OpenedWorkspace.writing` does."""
@@ -222,85 +280,16 @@ class WorkspaceMemories:
         store = self._writer.store
         self._log.fold(store, lambda rid: store.document(rid) is not None)
 
-    def _plan(self, mode: str | None) -> Plan:
-        """The profile `memory` weighs meaning 0.7 and words 0.3; a memory has no path to route to."""
-        from findling.service.settings.settings import plan_of
 
-        plan = plan_of(self._writer.settings, MEMORY)
-        return replace(
-            plan, mode=mode or plan.mode, fusion="weighted", route=False, relax=False, related=0, group="none"
-        )
-
-    def _ranked(self, request: SearchRequest, limit: int, least: float) -> tuple[SearchAnswer, Sequence[Recalled]]:
-        """The best memories, out of so many hits that importance can lift no other one among them."""
-        size = max(_POOL, 2 * limit)
-        while True:
-            answer = self._search(replace(request, limit=size))
-            judged = self._judged(answer, least, request.principals)[:limit]
-            within_reach = answer.hits[-1].score * LARGEST_FACTOR if len(answer.hits) >= size else 0.0
-            if not within_reach or (len(judged) == limit and judged[-1].relevance >= within_reach):
-                documents = [(one, self._writer.store.document(one.rid)) for one in judged]
-                return answer, [replace(one, text=document.text) for one, document in documents if document is not None]
-            size *= 4
-
-    def _judged(self, answer: SearchAnswer, least: float, principals: tuple[str, ...] | None) -> Sequence[Recalled]:
-        """The memories of an answer, ordered by relevance and importance, without the texts."""
-        store, now = self._writer.store, self._clock()
-        found: dict[str, tuple[Hit, tuple[str, ...]]] = {}
-        for hit in answer.hits:
-            reasons = evidence(hit, usual_cosines(hit.receipt.speed, answer.meaning.get("model", "")))
-            if reasons and hit.rid not in found:
-                found[hit.rid] = hit, reasons
-        chunks = store.chunks([int(hit.id, 16) for hit, _ in found.values()])
-        resources = {one.resource.rid: one.resource for one in chunks.values()}
-        accesses = self._accesses(resources, principals)
-        recalled = []
-        for rid, resource in resources.items():
-            memory = make_memory(resource, "", accesses.get(rid), now)
-            if memory.importance >= least:
-                hit, reasons = found[rid]
-                recalled.append(make_recalled(hit, memory, reasons, now))
-        return sorted(recalled, key=lambda one: (-one.relevance, one.rid))
+def _seen_by(memory: Memory, principals: tuple[str, ...] | None) -> Memory:
+    """The memory as a caller may see it: of its readers only the caller's own principals."""
+    if memory.visibility is None or principals is None:
+        return memory
+    return replace(memory, visibility=tuple([one for one in memory.visibility if one in (*principals, EVERYONE)]))
 
 
-def usual_cosines(speed: str, model: str) -> tuple[float, float] | None:
-    """Mean and deviation of the cosines of unrelated texts, where they are known without asking the model."""
-    if speed == "instant":
-        from findling.models.local.instant import InstantEmbedder
-
-        return InstantEmbedder().usual_cosines
-    from findling.models.catalogue import known_card
-
-    card = known_card(model) if speed else None
-    return card.usual_cosines if card else None
-
-
-def _request(query: str, plan: Plan, principals: tuple[str, ...] | None) -> SearchRequest:
-    return SearchRequest(
-        query=query,
-        plan=plan,
-        filters=Filters(type=(MEMORY,)),
-        principals=principals,
-        # Memories have no path and no system: a folder or a project would exclude them all.
-        within="",
-        in_context=False,
-    )
-
-
-def _shown_list(visibility: tuple[str, ...] | None, principals: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The principals of a list that are the caller's; all of them for the owner."""
-    if visibility is None or principals is None:
-        return visibility
-    return tuple([one for one in visibility if one in (*principals, EVERYONE)])
-
-
-def _check(limit: int, mode: str | None, min_importance: float) -> None:
-    if limit < 1:
-        raise InvalidValueError(f"limit {limit} recalls nothing", hint="1 or more")
-    if mode is not None and mode not in MODES:
-        raise InvalidValueError(f"mode {mode!r} is none", hint=f"one of {', '.join(MODES)}")
-    if not 0 <= min_importance <= 1:
-        raise InvalidValueError(f"importance {min_importance:g} is not between 0 and 1", hint="0 recalls everything")
+def _undoing(rid: str) -> str:
+    return f"findling memory undo {rid}"
 
 
 def _rid(id_: str) -> str:

@@ -22,6 +22,7 @@ GROUPS = {
         "sync": "commands.content.items",
         "chats": "commands.content.chats",
         "remember": "commands.content.memories",
+        "memory": "commands.content.memories",
         "glossary": "commands.content.glossary",
         "export": "commands.admin.bundles",
         "import": "commands.admin.bundles",

@@ -20,6 +20,7 @@ __all__ = [
     "FetchArguments",
     "GlobArguments",
     "GrepArguments",
+    "MemoryArguments",
     "NoArguments",
     "OutlineArguments",
     "RefsArguments",
@@ -294,6 +295,17 @@ class RememberArguments(Arguments):
     text: Annotated[str, Field(min_length=1, max_length=20_000, description="One fact, understandable by itself")]
     tags: _Names = []
     importance: Annotated[float, Field(ge=0, le=1)] = 0.5
+    source: Annotated[str, Field(max_length=1_000)] = ""
+    until: Annotated[str, Field(max_length=40)] = ""
+
+
+class MemoryArguments(Arguments):
+    """Arguments of `memory`."""
+
+    action: Literal["recall", "review", "history", "undo", "keep", "merge", "supersede"] = "recall"
+    text: Annotated[str, Field(max_length=_LONGEST_QUERY, description="query, or id")] = ""
+    older: Annotated[str, Field(max_length=_LONGEST_NAME)] = ""
+    at: Annotated[str, Field(max_length=40)] = ""
 
 
 class NoArguments(Arguments):

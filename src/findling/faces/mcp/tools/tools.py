@@ -16,6 +16,7 @@ from findling.domain.values import closest_name
 from findling.faces.mcp.tool_context import Desk, naming
 from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools import exact_tools as exact
+from findling.faces.mcp.tools import memory_tools as memory
 from findling.faces.mcp.tools import tool_results as shapes
 from findling.faces.mcp.tools.budget import Budget, end_of_line, fit_answer, fit_facts, fit_text
 from findling.faces.mcp.tools.instructions import status_document, visible_types
@@ -24,7 +25,7 @@ from findling.service.index.documents import FetchedDocument
 from findling.service.settings.type_plugins import declared_types
 from findling.text.snippets import WHOLE_PASSAGE
 
-__all__ = ["TOOLS", "IndexResult", "RememberResult", "Tool", "Work", "offered_tools"]
+__all__ = ["TOOLS", "IndexResult", "Tool", "Work", "offered_tools"]
 
 
 _LONGEST_CURSOR = 160
@@ -32,11 +33,6 @@ _LONGEST_CURSOR = 160
 
 Work = Callable[[Desk, Any, Progress | None], dict[str, Any]]
 """The work of a tool; it may block."""
-
-
-class RememberResult(TypedDict):
-    id: str
-    outcome: str
 
 
 class IndexResult(TypedDict):
@@ -135,18 +131,6 @@ def _status(desk: Desk, asked: given.NoArguments, on_progress: Progress | None) 
     return fit_facts(status_document(desk), _budget(desk))
 
 
-def _remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress | None) -> dict[str, Any]:
-    desk.check("write")
-    principals = desk.caller.principals
-    # Somebody with limited rights shares what they remember with nobody else: they are not told who there is.
-    own = None if principals is None else [one for one in principals if one.startswith("user:")] or principals
-    with desk.connect() as client:
-        memory = client.engine.memories.remember(
-            asked.text, importance=asked.importance, tags=asked.tags, author=desk.caller.name, visibility=own
-        )
-    return {"id": memory.rid, "outcome": memory.outcome}
-
-
 def _index(desk: Desk, asked: given.NoArguments, on_progress: Progress | None) -> dict[str, Any]:
     desk.check("write")
     with desk.connect() as client:
@@ -235,10 +219,21 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "remember",
-        "Keep a short text that will be worth knowing later. The same text again is the same memory.",
+        "Keep a short text that will be worth knowing later. The same in other words updates it, a newer value "
+        "supersedes it.",
         given.RememberArguments,
-        RememberResult,
-        _remember,
+        memory.RememberResult,
+        memory.remember_text,
+        writes=True,
+        is_offered=lambda desk: desk.may_remember,
+    ),
+    Tool(
+        "memory",
+        "Recall memories, as of the day at; review pairs that conflict, and decide on a newer and an older id; see the "
+        "history of an id, undo its latest change.",
+        given.MemoryArguments,
+        memory.MemoryResult,
+        memory.work_on_memories,
         writes=True,
         is_offered=lambda desk: desk.may_remember,
     ),

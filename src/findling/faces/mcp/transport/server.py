@@ -262,8 +262,8 @@ def _noted(desk: Desk, tool: Tool, document: dict[str, Any]) -> dict[str, Any]:
 @cache
 def _described(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(read_only_hint=not tool.writes, open_world_hint=False)
-    if tool.writes:  # the same text again is the same memory, and a second run of indexing finds nothing to do
-        hints = hints.model_copy(update={"destructive_hint": False, "idempotent_hint": True})
+    if tool.writes:  # the same text again is the same memory; only a second undoing goes further back
+        hints = hints.model_copy(update={"destructive_hint": False, "idempotent_hint": tool.name != "memory"})
     return types.Tool(
         name=tool.name,
         description=tool.description,

@@ -1,4 +1,4 @@
-"""`findling remember` and `findling recall`: what somebody wants to know again later."""
+"""`findling remember`, `findling recall` and `findling memory`: what somebody wants to know again later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import InvalidValueError
+from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import MODES
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import dump, write_json, write_report
@@ -24,12 +24,14 @@ from findling.faces.cli.request.options import (
     work_in_background,
     workspace_option,
 )
+from findling.service.content.memory_truth import DECISIONS
 
 if TYPE_CHECKING:
     from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled
     from findling.service.content.memories import WorkspaceMemories
+    from findling.service.content.memory_review import MemoryPair
 
-__all__ = ["recall", "remember"]
+__all__ = ["memory", "recall", "remember"]
 
 _PART = click.FloatRange(0, 1)
 
@@ -41,6 +43,8 @@ _PART = click.FloatRange(0, 1)
 @click.option("--author", default="", metavar="NAME", help="Who says so.")
 @click.option("--id", "id_", default="", metavar="ID", help="Its own id, under which it can be changed later.")
 @click.option("--visibility", multiple=True, metavar="PRINCIPAL", help="Who may see it, such as user:ada; repeatable.")
+@click.option("--source", default="", metavar="TEXT", help="Where it comes from: a book, an address, a person.")
+@click.option("--until", default="", metavar="DATE", help="The last day on which it holds, such as 2026-06-03.")
 @json_option
 @workspace_option
 def remember(
@@ -50,24 +54,50 @@ def remember(
     author: str,
     id_: str,
     visibility: tuple[str, ...],
+    source: str,
+    until: str,
     as_json: bool,
     workspace: str | None,
 ) -> int:
     """Keep TEXT, or what comes on stdin for -, and print its id.
 
     The same text again is the same memory: that counts as an access, and a higher importance raises its own.
+    The same in other words updates it, and a newer value of a fact supersedes the older one; both can be undone.
     """
     said = _stdin() if text == ("-",) else " ".join(text)
     with _memories(workspace) as (memories, read_on):
         memory = memories.remember(
-            said, importance=importance, tags=tags, author=author, visibility=visibility or None, id=id_
+            said,
+            importance=importance,
+            tags=tags,
+            author=author,
+            visibility=visibility or None,
+            id=id_,
+            source=source,
+            until=until,
         )
         read_on()
     write_report(as_json, {"memory": memory}, f"{memory.rid}\n")
-    if memory.outcome != "new":
-        what = "remembered already" if memory.outcome == "known" else "its text was changed"
-        note(f"{what}; importance {memory.importance:.2f}, accessed {_times(memory.access_count)}")
+    _tell_outcome(memory)
     return 0
+
+
+_OUTCOMES = {
+    "known": "remembered already",
+    "changed": "its text was changed",
+    "updated": "it says the same as a memory that was there, whose text it replaces",
+}
+
+
+def _tell_outcome(memory: Memory) -> None:
+    if memory.outcome != "new":
+        worth = f"importance {memory.importance:.2f}, accessed {_times(memory.access_count)}"
+        note(f"{_OUTCOMES[memory.outcome]}; {worth}", memory.undo)
+    elif memory.supersedes:
+        note(f"it supersedes {memory.supersedes}", memory.undo)
+    if memory.conflicts:
+        others = ", ".join(memory.conflicts)
+        note(f"it may not hold together with {others}: both stay", "findling memory review")
 
 
 @click.command()
@@ -75,6 +105,8 @@ def remember(
 @click.option("-k", "--limit", type=click.IntRange(min=1), default=10, metavar="N", help="How many at most; 10.")
 @click.option("--mode", type=click.Choice(MODES), help="Go by words and meaning, words alone or meaning alone.")
 @click.option("--min-importance", type=_PART, default=0.0, metavar="I", help="Only what is worth as much now.")
+@click.option("--at", default="", metavar="DATE", help="Answer as of that day: what held then.")
+@click.option("--all-versions", is_flag=True, help="Also what does not hold any more.")
 @as_option
 @json_option
 @workspace_option
@@ -83,20 +115,32 @@ def recall(
     limit: int,
     mode: str | None,
     min_importance: float,
+    at: str,
+    all_versions: bool,
     as_: tuple[str, ...],
     as_json: bool,
     workspace: str | None,
 ) -> int:
     """Find what was remembered, by meaning and words.
 
+    Words such as `last week`, `in June` or `before the move` weigh what was made, began or held then.
+
     Without a QUERY, list the most important memories. Exit code: 0 found, 1 nothing found.
     """
     with _memories(workspace) as (memories, read_on):
         if not query:
-            every = memories.list(principals=as_ or None)
+            if at:
+                raise UsageError("--at needs a question", hint=f"findling recall QUERY --at {at}")
+            every = memories.list(principals=as_ or None, all_versions=all_versions)
             return _show_list([memory for memory in every if memory.importance >= min_importance], limit, as_json)
         answer = memories.recall(
-            " ".join(query), limit=limit, mode=mode, min_importance=min_importance, principals=as_ or None
+            " ".join(query),
+            limit=limit,
+            mode=mode,
+            min_importance=min_importance,
+            principals=as_ or None,
+            at=at,
+            all_versions=all_versions,
         )
         if answer.meaning.get("coverage", 1) < 1:
             read_on()
@@ -106,6 +150,96 @@ def recall(
         write("\n".join(_shown(one) for one in answer))
     _tell(answer)
     return 0 if answer.memories else 1
+
+
+@click.group(no_args_is_help=False)
+@json_option
+@workspace_option
+@click.pass_context
+def memory(context: click.Context, as_json: bool, workspace: str | None) -> None:
+    """Review, undo and look back at what was remembered.
+
+    \b
+      findling memory review                 memories that may not hold together
+      findling memory undo memory:ID         take back the latest decision about it
+      findling memory history memory:ID      all states of the fact that it tells
+    """
+    context.obj = as_json, workspace
+
+
+@memory.command("review")
+@click.argument("decision", nargs=-1, metavar="[NEWER OLDER keep|merge|supersede]")
+@click.pass_obj
+def _review(place: tuple[bool, str | None], decision: tuple[str, ...]) -> int:
+    """List memories that may not hold together, or decide on two of them.
+
+    \b
+      keep         both hold
+      merge        they are one: the older one gets the text of the newer one
+      supersede    the newer one holds, the older one is kept
+
+    Exit code: 0 there are some, 1 there are none.
+    """
+    as_json, workspace = place
+    with _memories(workspace) as (memories, _):
+        if decision:
+            if len(decision) != 3:
+                raise UsageError("a decision names two memories", hint="findling memory review NEWER OLDER keep")
+            done = memories.decide(*decision)
+            write_report(as_json, {"decided": done, "decision": decision[2]}, f"{done.rid}\n")
+            note(f"decided: {decision[2]}", f"findling memory undo {done.rid}")
+            return 0
+        found = memories.review()
+    if found.trouble is not None:
+        note(found.trouble.what, found.trouble.fix)
+    if as_json:
+        write_json(pairs=found.pairs, trouble=found.trouble)
+    else:
+        write("\n".join(_shown_pair(pair) for pair in found.pairs))
+    if not found.pairs:
+        note("no memories wait for a decision")
+    return 0 if found.pairs else 1
+
+
+def _shown_pair(pair: MemoryPair) -> str:
+    said = f"  {show_controls(pair.verdict_by)} thinks: {pair.verdict}\n" if pair.verdict else ""
+    commands = "".join(f"  findling memory review {pair.newer} {pair.older} {one}\n" for one in DECISIONS)
+    newer = f"{pair.newer}  newer\n{_indented(pair.newer_text)}"
+    return f"{newer}{pair.older}  older\n{_indented(pair.older_text)}{said}{commands}"
+
+
+@memory.command("undo")
+@click.argument("id_", metavar="ID")
+@click.pass_obj
+def _undo(place: tuple[bool, str | None], id_: str) -> int:
+    """Take back the latest decision about the memory ID.
+
+    That may be an update by a near copy, a supersession, or a review. Nothing is deleted: the earlier text is there
+    again, and the newer one as a memory of its own.
+    """
+    as_json, workspace = place
+    with _memories(workspace) as (memories, read_on):
+        done = memories.undo(id_)
+        read_on()
+    write_report(as_json, {"undone": done}, f"{done.rid}\n{_indented(done.text)}")
+    if done.other:
+        note(f"{done.other} holds by itself: {show_controls(' '.join(done.other_text.split()))}")
+    return 0
+
+
+@memory.command("history")
+@click.argument("id_", metavar="ID")
+@click.pass_obj
+def _history(place: tuple[bool, str | None], id_: str) -> int:
+    """List all states of the fact that the memory ID tells, latest first."""
+    as_json, workspace = place
+    with _memories(workspace) as (memories, _):
+        versions = memories.history(id_)
+    if as_json:
+        write_json(versions=versions)
+    else:
+        write("\n".join(f"{version}\n{_indented(version.text)}" for version in versions))
+    return 0
 
 
 def _show_list(listed: Sequence[Memory], limit: int, as_json: bool) -> int:
@@ -126,6 +260,10 @@ def _tell(answer: RecallAnswer) -> None:
     for meant in answer.did_you_mean:
         if meant.applied:
             note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
+    for told in answer.notes:
+        note(told)
+    if answer.time:
+        note(f"time: {show_controls(answer.time)}")
     if not answer.memories:
         note(f"no memory of {show_controls(answer.query)}", "findling recall lists all of them")
     elif not answer.is_counted:
@@ -134,7 +272,7 @@ def _tell(answer: RecallAnswer) -> None:
 
 def _shown(one: Recalled) -> str:
     accessed = f"accessed {_times(one.access_count)} so far" if one.access_count else "never accessed so far"
-    reasons = "; ".join((*one.reasons, accessed))
+    reasons = "; ".join((*one.reasons, *one.held, accessed))
     where = f"[{show_controls(one.hit.workspace)}] " if one.hit.workspace else ""
     return f"{where}{one.rid}  {one.score:.2f}\n{_indented(one.text)}  {show_controls(reasons)}\n"
 
@@ -144,7 +282,8 @@ def _shown_plainly(memory: Memory) -> str:
     tags = "".join(f", #{show_controls(tag)}" for tag in memory.tags)
     worth = f"importance {memory.importance:.2f}, at first {memory.importance_original:.2f}"
     accessed = f"accessed {_times(memory.access_count)}, last {last}" if memory.access_count else "never accessed"
-    return f"{memory.rid}\n{_indented(memory.text)}  {worth}; {accessed}{tags}\n"
+    held = "".join(f"; {show_controls(part)}" for part in memory.held)
+    return f"{memory.rid}\n{_indented(memory.text)}  {worth}; {accessed}{tags}{held}\n"
 
 
 def _indented(text: str) -> str:

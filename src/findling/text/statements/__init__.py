@@ -1,0 +1,1 @@
+"""Statements in plain words: their words, facts and periods, by rules and without a model."""

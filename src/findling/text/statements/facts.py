@@ -1,0 +1,378 @@
+"""Facts: subject, property and value of a plain statement, by rules that say nothing where they are not certain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from findling.text.statements.words import SaidWord, content, written_words
+
+__all__ = ["Fact", "fact_of"]
+
+
+class Fact(NamedTuple):
+    """A value of a slot.
+
+    `slot` holds the words of subject and property in any order. `kind` tells values that can replace each other: a
+    `when`, a `clock`, a `number`, a `place` or a `text`. `is_single` says that only one value can hold at a time.
+    `is_open` says that the words name no property, as in "Apollo moved to Friday".
+    """
+
+    slot: frozenset[str]
+    kind: str
+    value: tuple[str, ...]
+    is_single: bool
+    is_open: bool = False
+
+
+_UNITS = frozenset({"@euro", "@dollar", "@pound", "@percent", "@day", "@week", "@month", "@year"})
+_VERBS = frozenset({"=be", "=take", "=listen"})
+_VALUE_KINDS = {
+    **dict.fromkeys(("@deadline", "@birthday", "@ship"), ("when",)),
+    **dict.fromkeys(("@start", "@end"), ("when", "clock")),
+    **dict.fromkeys(("@open", "@close"), ("clock",)),
+    **dict.fromkeys(("@price", "@rent", "@salary", "@size"), ("number",)),
+}
+_AFTER = frozenset({"@manager", "@use", "@car", "@room", "@version", "@name", "@role", "@like", "@hate", "@speak"})
+_SOFT = frozenset({"@use", "@car", "@role", "@doctor", "@like", "@hate", "@speak"})
+"""Relations that may have several values: only a word such as `now` makes a newer one certain."""
+
+_PROPERTIES = frozenset(
+    "@phone @email @password @birthday @deadline @price @rent @salary @manager @leader @owner @contact @location "
+    "@version @size @room @car @name @role @doctor @spouse @work @open @close @start @end @ship @host code pin port "
+    "address usernam login colour color status budget limit target capac ip url region branch height weight age "
+    "capit currenc landlord dentist teacher supplier provid nicknam titl database iban vat platform languag adress "
+    "farb alter nam hauptstadt datenbank port adresse couleur capital limite extens floor gate platform seat tabl "
+    "winner presid ceo cto director chair chairman mayor captain coach mascot slogan motto wallpap thermostat".split()
+)
+_SEVERAL = frozenset(
+    "friend @child son daughter brother sister cousin uncl aunt hobbi languag skill pet cat dog colleagu member goal "
+    "ingredi @allergy interest idea problem issu option featur reason exampl advantag part rule fear dream wish talent "
+    "freund bruder schwest sohn tocht hobby sprach haustier katz hund @like @hate @speak @prefer favourit".split()
+) - {"favourit"}
+
+_COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?::|\s=)\s+(?P<value>\S.*)$")
+_CHANGED = re.compile(
+    r"^(?P<slot>.+?)\s+(?:(?:was|were|is|are|has|have|had|been|being|got|will|be|just|recently|finally)\s+)*"
+    r"(?P<verb>moved?|moving|changed?|chang(?:es|ing)|switched|switch(?:es|ing)|migrated|upgraded|downgraded|updated|"
+    r"relocated|postponed|rescheduled|shifted|delayed|brought forward|pushed back|rose|risen|raised|increased|went up|"
+    r"gone up|goes up|dropped|fell|fallen|lowered|reduced|decreased|went down|cut|transferred|converted|set|reset|"
+    r"renamed|extended|shortened)\s+(?P<what>(?:(?!to\b)\S+\s+){0,4}?)(?:to|into)\s+(?P<value>.+)$",
+    re.IGNORECASE,
+)
+_CHANGED_ELSEWHERE = (
+    re.compile(
+        r"^(?P<slot>.+?)\s+(?:ist|sind|wurde|wurden|wird|hat)\s+(?:(?:von|vom)\s+.+?\s+)?(?:auf|nach|zu|zum|zur|in)\s+"
+        r"(?P<value>.+?)\s+(?P<verb>\S*(?:gezogen|geändert|gewechselt|verschoben|verlegt|verlängert|umgestellt|"
+        r"umgestiegen|erhöht|gestiegen|gesenkt|gesunken|aktualisiert|migriert))$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?P<slot>.+?)\s+(?:a|ont|est|sont)\s+(?P<verb>déménagé|changé|passée?|augmenté|déplacée?|reportée?)\s+"
+        r"(?:à|au|en|pour)\s+(?P<value>.+)$",
+        re.IGNORECASE,
+    ),
+    re.compile(r"^(?P<slot>.+?)\s+(?:se\s+)?(?P<verb>mudó|cambió|pasó)\s+(?:a|al)\s+(?P<value>.+)$", re.IGNORECASE),
+)
+_MOVES = re.compile(r"mov|relocat|gezogen|déménag|mudó", re.IGNORECASE)
+_INDEFINITE = re.compile(r"^(?:an?|some|one of|ein|eine|einen|une?|uno?|una)\b", re.IGNORECASE)
+_PAST = re.compile(
+    r"\b(?:used to|formerly|previously|in the past|back then|früher|damals|autrefois|antes)\b", re.IGNORECASE
+)
+_WAS = frozenset({"was", "were", "war", "waren"})
+_LISTED = re.compile(r",|\b(?:and|or|und|oder|et|ou|y|o)\b")
+
+
+def fact_of(text: str, now: float) -> Fact | None:
+    """The fact that a statement tells, if a rule is certain of it. Validity and asides are to be left out before."""
+    text = text.strip().rstrip(".!")
+    if _PAST.search(text) or "?" in text or len(text) > 300:
+        return None
+    if (split := _COLON.match(text)) and not split["slot"].lower().startswith(("http", "https")):
+        found = _of_sides(split["slot"], split["value"], now)
+    elif split := next((one for form in (_CHANGED, *_CHANGED_ELSEWHERE) if (one := form.match(text))), None):
+        found = _of_change(split, now)
+    else:
+        found = _of_words(written_words(text, now))
+    if found is None or not found.slot or not found.value:
+        return None
+    if _INDEFINITE.match(text):
+        found = found._replace(is_single=False)
+    is_listed = _LISTED.search(text[len(text) // 3 :]) is not None and found.kind == "text"
+    return found._replace(is_single=False) if is_listed else found
+
+
+def _of_sides(slot: str, value: str, now: float) -> Fact | None:
+    """The fact of `KEY: VALUE`."""
+    left = [word for word in content(written_words(slot, now)) if word.kind != "not"]
+    if len(left) > 6:
+        return None
+    clause = _of_words(written_words(f"{slot} is", now))
+    if clause is not None and clause.value:
+        return None  # the left side is a whole sentence
+    right = _value(written_words(value, now))
+    return _made(left, right, _kind(right, ""), is_single=_has_one_value(left))
+
+
+def _of_change(split: re.Match[str], now: float) -> Fact | None:
+    named = split.groupdict().get("what") or ""
+    left = content(written_words(f"{split['slot']} {named}", now))
+    right = written_words(split["value"], now)
+    moves = _MOVES.search(split["verb"]) is not None
+    values = _value(right)
+    if "room" in {word.text.casefold() for word in right} or any(word.key == "@room" for word in right):
+        return _made([*left, SaidWord("room", "@room", "word")], values, _kind(values, ""), is_single=True)
+    kind = _kind(values, "in" if moves else "")
+    has_property = any(word.key in _PROPERTIES for word in left)
+    if any(word.kind == "not" for word in left) or not _has_one_value(left):
+        return None
+    made = _made(left, values, kind, is_single=True)
+    return None if made is None else made._replace(is_open=not has_property)
+
+
+def _of_words(words: Sequence[SaidWord]) -> Fact | None:
+    """The fact of a clause, by its relation or by its `is`."""
+    words = [word for word in words if word.kind != "change"]
+    if any(word.kind == "not" for word in words):
+        return None
+    if (numbered := _of_number(words)) is not None:
+        return numbered
+    for place, word in enumerate(words):
+        rule = _rule_of(word, words, place)
+        if rule is not None:
+            return rule(words, place)
+    verb = next((place for place, word in enumerate(words) if word.key in _VERBS), None)
+    if verb is not None:
+        return _of_copula(words, verb)
+    have = next((place for place, word in enumerate(words) if word.key == "=have"), None)
+    return None if have is None else _of_having(words, have)
+
+
+_NOUNS = frozenset({"@manager", "@leader", "@car", "@room", "@version", "@name", "@role", "@work"})
+_OWNING = frozenset("my our his her their your its mein meine unser unsere sein seine ihr ihre".split())
+_Rule = Callable[[Sequence[SaidWord], int], "Fact | None"]
+
+
+def _rule_of(word: SaidWord, words: Sequence[SaidWord], place: int) -> _Rule | None:
+    """The rule of a relation that is a verb here: a noun stands before `is`, or after a genitive or `the`."""
+    if not word.key.startswith("@"):
+        return None
+    later = [other.key for other in words[place + 1 :]]
+    before = words[place - 1] if place else word
+    is_owned = before.text.casefold() in _OWNING or (before.role == "of" and before.kind == "name")
+    is_named = place > 0 and word.key in _NOUNS and (before.key == "=article" or is_owned)
+    is_noun = "=be" in later or is_named or any(other.key == "=have" for other in words[:place])
+    if word.key in _VALUE_KINDS and not is_noun:
+        return _by_kind
+    is_passive = word.key in ("@use", "@host", "@leader", "@work", "@live") and later[:1] != ["=be"] and not is_named
+    if is_noun and not is_passive:
+        return None
+    if word.key in ("@live", "@host", "@work", "@location"):
+        return _by_role
+    if word.key == "@leader":
+        return _by_leader
+    if word.key in _AFTER:
+        return _by_place
+    return None
+
+
+def _of_number(words: Sequence[SaidWord]) -> Fact | None:
+    """`The server listens on port 8080`: a property with its number at the end of the clause."""
+    listed = content(words)
+    first = len(listed) - sum(word.kind == "number" for word in listed)
+    if first < 2 or len(listed) == first or any(word.kind == "number" for word in listed[:first]):
+        return None
+    noun, slot = listed[first - 1], listed[:first]
+    place = words.index(noun)
+    if noun.key not in _PROPERTIES or noun.key in _VALUE_KINDS or words[place + 1].kind != "number":
+        return None
+    slot = [word for word in slot if word.key not in ("@use", "@location", "@live") or word is noun]
+    return _made(slot, listed[first:], _kind(listed[first:], ""), is_single=_has_one_value(slot))
+
+
+def _by_kind(words: Sequence[SaidWord], place: int) -> Fact | None:
+    kinds = _VALUE_KINDS[words[place].key]
+    values = [word for word in content(words) if word.kind in kinds]
+    if not values or (len(values) > 1 and kinds != ("number",)):
+        return None
+    if kinds == ("number",):
+        # A number in front of the relation belongs to the subject.
+        after = content(words[place + 1 :])
+        start = next((number for number, word in enumerate(after) if word.kind == "number"), len(after))
+        values = after[start : start + 1]
+        values += [word for word in after[start + 1 :] if word.key in _UNITS]
+    if not values:
+        return None
+    rest = [word for word in content(words) if word not in values]
+    return _made(rest, values, values[0].kind, is_single=True)
+
+
+def _by_role(words: Sequence[SaidWord], place: int) -> Fact | None:
+    """Somebody lives IN, works AT or FOR, something is hosted IN."""
+    roles = ("in", "for", "to") if words[place].key == "@work" else ("in",)
+    listed = content(words)
+    starts = [number for number, word in enumerate(listed) if word.role in roles and _is_thing(word)]
+    if not starts:
+        after = content(words[place + 1 :])
+        starts = [listed.index(after[0])] if after and words[place].text.casefold().endswith((" in", " at")) else []
+    if len(starts) != 1:
+        return None
+    values = _run(listed, starts[0])
+    rest = [word for word in listed if word not in values]
+    return _made(rest, values, _kind(values, "" if words[place].key == "@work" else "in"), is_single=True)
+
+
+def _is_thing(word: SaidWord) -> bool:
+    return word.kind != "when" and not word.key.startswith("@")
+
+
+def _by_leader(words: Sequence[SaidWord], place: int) -> Fact | None:
+    """The team is led BY somebody, or somebody leads THE team."""
+    listed = content(words)
+    by = [number for number, word in enumerate(listed) if word.role == "by"]
+    before = content(words[:place])
+    if by:
+        values = _run(listed, by[0])
+    elif before and words[place + 1 : place + 2] and words[place + 1].text.casefold() in ("the", "our", "die", "das"):
+        values = before
+    else:
+        return None
+    return _made([word for word in listed if word not in values], values, "text", is_single=True)
+
+
+def _by_place(words: Sequence[SaidWord], place: int) -> Fact | None:
+    """Everything behind the relation is the value, but for whom it holds: `we use X for Y`."""
+    listed, after = content(words), content(words[place + 1 :])
+    relation = words[place]
+    if relation.text.casefold() == "powers":
+        values = content(words[:place])
+    else:
+        values = after
+        aside = next((number for number, word in enumerate(after) if word.role in ("for", "of") and number), None)
+        if aside is not None:
+            values = after[:aside]
+        elif not after or after[0].role == "for":
+            # `For Apollo, MySQL 8 is used`: what stands before the relation and is not for somebody.
+            before = content(words[:place])
+            start = next((number for number, word in enumerate(before) if number and word.role != "for"), None)
+            starts_with_for = bool(before) and before[0].role == "for"
+            values = _split_fronted(words[:place]) if starts_with_for and start is None else before[start or 0 :]
+    if not values or len(values) == len(listed):
+        return None
+    rest = [word for word in listed if word not in values]
+    return _made(rest, values, _kind(values, ""), is_single=relation.key not in _SOFT)
+
+
+def _split_fronted(words: Sequence[SaidWord]) -> list[SaidWord]:
+    """The names behind the first one of `For Apollo, MySQL 8 …`."""
+    listed = content(words)
+    return listed[1:]
+
+
+def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
+    """`Anna's manager is Olga`, `Olga is Anna's manager`, `the office is in Leipzig`, `the meeting is on Friday`."""
+    left, right = content(words[:verb]), content(words[verb + 1 :])
+    if not left:
+        return None
+    if _is_property(words[:verb]):
+        slot, values, behind = left, right, words[verb + 1 :]
+        fronted = [word for word in left[:1] if words[0].key == "=preposition" and word.role in ("in", "for")]
+        if fronted and not any(word.key in _PROPERTIES for word in left):
+            return None
+    elif right and _is_property(words[verb + 1 :]) and any(word.key in _PROPERTIES for word in right):
+        slot, values, behind = right, left, words[:verb]
+    else:
+        return _of_place(words, verb, left, right)
+    for_whom = [word for word in values[1:] if word.role in ("for", "of") and word.kind == "name"]
+    values = [word for word in values if word not in for_whom]
+    text = " ".join(word.text for word in behind)
+    is_named = any(word.key in _PROPERTIES for word in slot)
+    if not values or (_INDEFINITE.match(text) and not is_named) or words[verb].text.casefold() in _WAS:
+        return None
+    kind = _kind(values, "")
+    if kind == "text" and not is_named and not _is_name(values):
+        return None  # "the trial of X is promising" says how it is
+    return _made([*slot, *for_whom], values, kind, is_single=_has_one_value(slot))
+
+
+def _of_place(words: Sequence[SaidWord], verb: int, left: Sequence[SaidWord], right: Sequence[SaidWord]) -> Fact | None:
+    """Something is somewhere, or at some time. Nothing else is certain of a thing without a property."""
+    if not right or words[verb].text.casefold() in _WAS:
+        return None
+    kinds = {word.kind for word in right}
+    if kinds <= {"when"} or kinds <= {"clock"}:
+        return _made(left, right, right[0].kind, is_single=len(right) == 1)
+    if right[0].role == "in" and _is_name(right):
+        return _made(left, right, "place", is_single=not (len(left) == 1 and left[0].kind == "name"))
+    return None
+
+
+def _of_having(words: Sequence[SaidWord], have: int) -> Fact | None:
+    """`Anna has the phone number 555`, `the flat has a rent of 900 euros`."""
+    left, right = content(words[:have]), content(words[have + 1 :])
+    at = next((number for number, word in enumerate(right) if word.key in _PROPERTIES), None)
+    if at is None or not left or at > 2:
+        return None
+    values, named = right[at + 1 :], right[: at + 1]
+    if not values and at:
+        values, named = right[:at], right[at:]  # `Anna has Olga as manager`
+    return _made([*left, *named], values, _kind(values, ""), is_single=_has_one_value([*left, *named]))
+
+
+def _is_property(words: Sequence[SaidWord]) -> bool:
+    """Whether a side of `is` names a property of something."""
+    listed = content(words)
+    if any(word.key in _PROPERTIES for word in listed):
+        return True
+    belongs = any(word.role == "of" for word in listed) or any(word.key == "=pronoun" for word in words[:1])
+    return belongs and len(listed) > 1
+
+
+def _has_one_value(slot: Sequence[SaidWord]) -> bool:
+    if any(word.key in _SEVERAL for word in slot):
+        return False
+    # A plural has several values: "Anna's favourite colours".
+    return not any(word.kind == "word" and word.text.endswith("s") and word.key == word.text[:-1] for word in slot)
+
+
+def _value(words: Sequence[SaidWord]) -> list[SaidWord]:
+    return [word for word in content(words) if word.kind != "not"]
+
+
+def _run(listed: Sequence[SaidWord], start: int) -> list[SaidWord]:
+    """The words of one phrase: up to the next preposition or to a relation."""
+    values = [listed[start]]
+    for word in listed[start + 1 :]:
+        # `In Leipzig the service is hosted`: the value ends where the names end.
+        is_part = word.kind in ("name", "number") or not any(one.kind in ("name", "number") for one in values)
+        if word.role or word.key.startswith("@") or not is_part:
+            break
+        values.append(word)
+    return values
+
+
+def _is_name(values: Sequence[SaidWord]) -> bool:
+    return bool(values) and values[0].kind in ("name", "number", "when", "clock")
+
+
+def _kind(values: Sequence[SaidWord], role: str) -> str:
+    """The kind of a value."""
+    kinds = {word.kind for word in values}
+    if kinds == {"when"}:
+        return "when"
+    if kinds == {"clock"}:
+        return "clock"
+    units = {word.key for word in values if word.kind == "word"}
+    if "number" in kinds and kinds <= {"number", "word"} and all(key.startswith("@") for key in units):
+        return "number" if all(word.key[1:2].isdecimal() for word in values if word.kind == "number") else "text"
+    return "place" if role == "in" else "text"
+
+
+def _made(slot: Sequence[SaidWord], values: Sequence[SaidWord], kind: str, *, is_single: bool) -> Fact | None:
+    if not slot or not values or len(values) > 8:
+        return None
+    keys = frozenset(word.key for word in slot)
+    if "@location" in keys and len(keys) > 1:
+        keys, kind = keys - {"@location"}, "place" if kind == "text" else kind
+    return Fact(keys, kind, tuple(word.key for word in values), is_single)

@@ -1,0 +1,218 @@
+"""Likeness of two statements: the same in other words, another value of the same fact, or neither.
+
+Precision goes first: numbers, days, names, their roles and negations have to agree; only the other words may differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from findling.text.statements.facts import Fact, fact_of
+from findling.text.statements.periods import validity
+from findling.text.statements.words import SaidWord, content, written_words
+
+__all__ = ["CONFLICT", "COPY", "UPDATE", "NearWords", "Reading", "compare", "read_statement"]
+
+COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
+"""The same statement; a newer value that takes the place of an older one; two that may not hold together."""
+
+NearWords = Callable[[str, str], float]
+"""Closeness of two words in meaning: a cosine."""
+
+_NEAR = 0.7
+"""Least cosine of instant vectors of synonyms. Of 26 pairs 6 reach it, and of 24 that are alike and differ
+(`cheap` and `expensive`, `brother` and `sister`) one, which is among the opposites."""
+
+_MOST_NEAR = 2
+"""Most words of a statement that only meaning connects."""
+
+
+class Reading(NamedTuple):
+    """A statement, understood. `words` are those that say something; `is_changed` that it speaks of a change."""
+
+    text: str
+    words: tuple[SaidWord, ...]
+    fact: Fact | None
+    is_negated: bool
+    is_changed: bool
+    is_past: bool
+    has_ended: bool
+    since: float | None
+    until: float | None
+
+
+def read_statement(text: str, now: float) -> Reading:
+    """The parts of a statement. `now` is the time at which it was made."""
+    said = " ".join(text.split())
+    plain = _LEAD.sub("", said)
+    cut = _CORRECTED.sub("", plain)
+    since, until, rest = validity(cut, now)
+    words = written_words(rest, now)
+    negations = sum(word.kind == "not" for word in words)
+    is_past = _is_past(words)
+    is_changed = cut != plain or _CHANGED_LEAD.match(said) is not None or any(word.kind == "change" for word in words)
+    return Reading(
+        text=said,
+        words=tuple(word for word in content(words) if word.kind != "not"),
+        fact=None if negations % 2 or is_past else fact_of(rest, now),
+        is_negated=negations % 2 == 1,
+        is_changed=is_changed or _CHANGING.search(rest) is not None,
+        is_past=is_past,
+        has_ended=_ENDED.search(said) is not None,
+        since=since,
+        until=until,
+    )
+
+
+def compare(old: Reading, new: Reading, near: NearWords | None = None) -> str:
+    """`copy`, `update` or `conflict`; empty for statements that may stand beside each other."""
+    if not old.words or not new.words or old.is_past != new.is_past:
+        return ""
+    if old.is_negated != new.is_negated:
+        if not _is_same(old, new, None):
+            return ""
+        return UPDATE if new.has_ended else CONFLICT
+    if _is_same(old, new, near):
+        return UPDATE if _differ(old.until, new.until) or _differ(old.since, new.since) else COPY
+    return _of_facts(old, new)
+
+
+def _of_facts(old: Reading, new: Reading) -> str:
+    """Two values of one slot: an update where only one can hold, else a conflict to look at."""
+    one, other = old.fact, new.fact
+    if one is None or other is None or not _same_slot(one, other) or _same_value(one, other):
+        return ""
+    if set(one.value) < set(other.value) or set(other.value) < set(one.value):
+        return CONFLICT if one.is_single and other.is_single else ""
+    is_version = _named(one.value) == _named(other.value) != ()
+    if other.is_single and (one.is_single or new.is_changed or other.is_open):
+        return UPDATE
+    return UPDATE if new.is_changed or is_version else CONFLICT
+
+
+def _is_same(old: Reading, new: Reading, near: NearWords | None) -> bool:
+    """Whether two statements say the same, but for a negation."""
+    if old.fact and new.fact and _same_slot(old.fact, new.fact):
+        return _same_value(old.fact, new.fact)
+    ours, theirs = Counter(word.key for word in old.words), Counter(word.key for word in new.words)
+    if ours == theirs:
+        return _same_roles(old.words, new.words)
+    missing, added = list((ours - theirs).elements()), list((theirs - ours).elements())
+    if near is None or len(missing) != len(added) or len(missing) > _MOST_NEAR or len(missing) >= len(old.words):
+        return False
+    plain = {word.key: word for word in (*old.words, *new.words)}
+    if any(plain[key].kind != "word" for key in (*missing, *added)):
+        return False
+    paired = all(_are_near(plain[one].text, plain[other].text, near) for one, other in zip(missing, added, strict=True))
+    renamed = dict(zip(added, missing, strict=True))
+    return paired and _same_roles(old.words, [word._replace(key=renamed.get(word.key, word.key)) for word in new.words])
+
+
+def _same_slot(one: Fact, other: Fact) -> bool:
+    if one.kind != other.kind and not {one.kind, other.kind} <= {"place", "text"}:
+        return False
+    if one.slot == other.slot:
+        return one.kind == other.kind or not (one.is_open or other.is_open)
+    for open_, full in ((one, other), (other, one)):
+        if open_.is_open and open_.slot < full.slot and one.kind == other.kind:
+            return all(key.startswith("@") for key in full.slot - open_.slot)
+    return False
+
+
+def _same_value(one: Fact, other: Fact) -> bool:
+    return Counter(one.value) == Counter(other.value)
+
+
+def _named(value: Sequence[str]) -> tuple[str, ...]:
+    """The words of a value without its numbers: `postgresql` of PostgreSQL 16."""
+    words = tuple(key for key in value if not key.startswith(("#", "when:", "clock:", "@")))
+    return words if len(words) < len(value) else ()
+
+
+def _same_roles(one: Sequence[SaidWord], other: Sequence[SaidWord]) -> bool:
+    """Whether names stand in the same roles; those without a preposition also in the same order."""
+    ours, theirs = _names(one), _names(other)
+    if len(ours) < 2 or ours == theirs:
+        return True
+    if Counter(ours) != Counter(theirs):
+        return False
+    return [key for role, key in ours if not role] == [key for role, key in theirs if not role]
+
+
+def _names(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
+    return [(word.role, word.key) for word in words if word.kind == "name"]
+
+
+def _are_near(one: str, other: str, near: NearWords) -> bool:
+    pair = {one.casefold(), other.casefold()}
+    return not any(pair == set(opposite) for opposite in _OPPOSITES) and near(one, other) >= _NEAR
+
+
+def _is_past(words: Sequence[SaidWord]) -> bool:
+    """Whether a state is over: `Anna lived in Bonn`. `Anna has lived there` and `was born` are no such states."""
+    before = ""
+    for place, word in enumerate(words):
+        text = word.text.casefold().partition(" ")[0]
+        if text in _OVER and before not in ("=be", "=have"):
+            return True
+        after = [later.text.casefold() for later in words[place + 1 : place + 3]]
+        if (
+            text in _WAS
+            and word.key == "=be"
+            and not any(one.endswith(("ed", "en", "t")) or one in _BECAME for one in after[:1])
+        ):
+            return not any(_CHANGING.search(one) or one in _BECAME for one in after)
+        before = word.key if word.kind == "light" else ""
+    return False
+
+
+_WAS = frozenset({"was", "were", "war", "waren", "était", "étaient", "era"})
+_BECAME = frozenset({"born", "geboren", "née", "né", "set", "cut", "put", "made", "led", "held", "built", "sent"})
+_OVER = frozenset(
+    "lived resided worked drove reported sat owned liked preferred wohnte lebte arbeitete leitete fuhr kostete hieß "
+    "habitait vivait travaillait vivía trabajaba".split()
+)
+
+
+def _differ(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and one != other
+
+
+_LEAD = re.compile(
+    r"^(?:(?:please )?(?:note|remember|mind|keep in mind|be aware|notice)(?: that|:)|fyi[:,]?|by the way,?|btw,?|"
+    r"(?:correction|update|reminder|important|note|info|hint|todo|memo)\s*:|just so you know,?|for the record,?|"
+    r"as of (?:today|now),?|it turns out(?: that)?|(?:hinweis|achtung|korrektur|wichtig|notiz|merke)\s*:|übrigens,?|"
+    r"au fait,?|por cierto,?|attention\s*:|correction\s*:)\s+",
+    re.IGNORECASE,
+)
+_CHANGED_LEAD = re.compile(r"^(?:correction|update|korrektur|as of (?:today|now)|it turns out)\b", re.IGNORECASE)
+_CORRECTED = re.compile(
+    r"(?:,?\s+(?:instead of|rather than|anstatt|statt|au lieu de|en vez de)|,\s+(?:and )?(?:not|nicht|pas|no))"
+    r"\s+[^,]{1,60}$",
+    re.IGNORECASE,
+)
+_CHANGING = re.compile(
+    r"\b(?:(?:re)?moved|changed|switched|migrated|upgraded|updated|relocated|postponed|rescheduled|rose|raised|"
+    r"increased|went up|dropped|lowered|reduced|took over|gezogen|umgezogen|geändert|gewechselt|verschoben|verlegt|"
+    r"déménagé|changé|mudó|cambió)\b",
+    re.IGNORECASE,
+)
+_ENDED = re.compile(
+    r"\b(?:no longer|not any ?more|any ?more|nicht mehr|nicht länger|ne .{1,30} plus|ya no)\b", re.IGNORECASE
+)
+_OPPOSITES = tuple(
+    tuple(pair.split("/"))
+    for pair in (
+        "left/right first/last cheap/expensive brother/sister buy/sell buys/sells bought/sold mother/father "
+        "husband/wife son/daughter north/south east/west up/down before/after open/closed accept/reject "
+        "accepted/rejected allow/forbid win/lose won/lost male/female increase/decrease more/less most/least "
+        "morning/evening day/night upper/lower top/bottom start/stop enable/disable enabled/disabled private/public "
+        "internal/external black/white hot/cold borrow/lend borrowed/lent arrive/depart arrives/departs "
+        "minimum/maximum min/max input/output upstream/downstream import/export boy/girl uncle/aunt inside/outside "
+        "indoor/outdoor light/dark weekday/weekend even/odd true/false yes/no client/server read/write "
+        "breakfast/dinner lunch/dinner spring/autumn summer/winter red/blue red/green violin/cello tea/coffee"
+    ).split()
+)

@@ -1,0 +1,294 @@
+"""Days and periods in plain words: `3 June 2026`, `last week`, `until Friday`, `seit Mai`, in local time."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+__all__ = [
+    "LATER",
+    "NEAREST",
+    "PAST",
+    "Period",
+    "Validity",
+    "periods",
+    "read_day",
+    "shown_day",
+    "validity",
+]
+
+NEAREST, PAST, LATER = "nearest", "past", "later"
+"""The year of a day without one: the nearest, the last that has begun, the next that has not ended."""
+
+
+class Period(NamedTuple):
+    """Whole days in seconds, from `begin` up to `end`; `start` and `stop` are its place in the text."""
+
+    begin: float
+    end: float
+    start: int = 0
+    stop: int = 0
+
+
+class Validity(NamedTuple):
+    """The time in which a statement holds, as it says itself, and the statement without it."""
+
+    since: float | None
+    until: float | None
+    rest: str
+
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan januar jänner janvier enero",
+            "february feb februar février febrero",
+            "march mar märz mars marzo",
+            "april apr avril abril",
+            "may mai mayo",
+            "june jun juni juin junio",
+            "july jul juli juillet julio",
+            "august aug août agosto",
+            "september sept sep septembre septiembre",
+            "october oct oktober octobre octubre",
+            "november nov novembre noviembre",
+            "december dec dezember décembre diciembre",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+_WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "monday montag lundi lunes",
+            "tuesday dienstag mardi martes",
+            "wednesday mittwoch mercredi miércoles",
+            "thursday donnerstag jeudi jueves",
+            "friday freitag vendredi viernes",
+            "saturday samstag sonnabend samedi sábado",
+            "sunday sonntag dimanche domingo",
+        )
+    )
+    for name in names.split()
+}
+_DAYS = {
+    "today": 0, "heute": 0, "aujourd'hui": 0, "hoy": 0,
+    "yesterday": -1, "gestern": -1, "hier": -1, "ayer": -1, "vorgestern": -2,
+    "tomorrow": 1, "morgen": 1, "demain": 1, "mañana": 1, "übermorgen": 2,
+}  # fmt: skip
+_UNITS = {
+    name: unit
+    for unit, names in {
+        "d": "day days tag tage tagen jour jours día días",
+        "w": "week weeks woche wochen semaine semaines semana semanas",
+        "m": "month months monat monats monate monaten mois mes meses",
+        "y": "year years jahr jahre jahren an ans année años año",
+    }.items()
+    for name in names.split()
+}
+_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "einem": 1, "einer": 1,
+           "zwei": 2, "drei": 3, "vier": 4, "un": 1, "une": 1, "deux": 2, "trois": 3}  # fmt: skip
+_TURNS = {
+    **dict.fromkeys("last previous letzte letzten letzter letztes vergangene vergangenen pasado pasada".split(), -1),
+    **dict.fromkeys("this diese diesen dieser dieses este esta cette ce".split(), 0),
+    **dict.fromkeys("next nächste nächsten nächster nächstes kommende kommenden próximo próxima".split(), 1),
+}
+
+
+def _any(names: object) -> str:
+    return "|".join(sorted(map(re.escape, names), key=len, reverse=True))  # type: ignore[call-overload]
+
+
+_MONTH, _WEEKDAY, _UNIT = _any(_MONTHS), _any(_WEEKDAYS), _any(_UNITS)
+_YEAR = r"(?:19|20)[0-9]{2}"
+_FORMS = (
+    rf"(?P<iso>{_YEAR}-[0-9]{{2}}(?:-[0-9]{{2}})?)(?![0-9-])",
+    rf"(?P<dotted>[0-3]?[0-9]\.[01]?[0-9]\.(?:{_YEAR})?)(?![0-9])",
+    rf"(?:the )?(?P<day>[0-3]?[0-9])(?:st|nd|rd|th|\.|er)? (?:of |de )?(?P<month>{_MONTH})\b\.?"
+    rf"(?:,? (?:de )?(?P<year>{_YEAR}))?\b",
+    rf"(?P<month2>{_MONTH})\b\.? (?P<day2>[0-3]?[0-9])(?:st|nd|rd|th)?(?![0-9:.]\d)(?:,? (?P<year2>{_YEAR}))?\b",
+    rf"(?P<month3>{_MONTH})\b\.?(?: (?:of |de )?(?P<year3>{_YEAR}))?",
+    rf"(?:the |la |le )?(?P<turn>{_any(_TURNS)}) (?P<what>{_UNIT}|{_WEEKDAY}|{_MONTH})\b",
+    rf"(?:la |le )?(?P<what2>{_UNIT}) (?P<turn2>dernière|dernier|pasado|pasada|passée)\b",
+    rf"(?P<count>[0-9]{{1,3}}|{_any(_COUNTS)}) (?P<unit>{_UNIT}) ago\b",
+    rf"(?:vor|il y a|hace) (?P<count2>[0-9]{{1,3}}|{_any(_COUNTS)}) (?P<unit2>{_UNIT})\b",
+    rf"(?P<name>{_any(_DAYS)})\b",
+    rf"(?P<weekday>{_WEEKDAY})s?\b",
+    rf"(?P<alone>{_YEAR})(?![0-9.,:-]\d|\d)",
+)
+_DATE = re.compile(rf"(?<![\w.:-])(?:{'|'.join(_FORMS)})", re.IGNORECASE)
+_BEFORE_YEAR = re.compile(
+    r"\b(?:in|since|until|till|before|after|of|during|year|im|jahr|seit|bis|vor|nach|en|depuis|desde) $", re.I
+)
+_BEFORE_MONTH = re.compile(
+    r"(?:^|\b)(?:in|since|until|till|by|before|after|during|of|from|through|for|early|late|mid|im|seit|bis|ab|vor|nach|"
+    r"anfang|ende|mitte|en|depuis|jusqu'en|desde|hasta|starting|effective|and|to) $",
+    re.IGNORECASE,
+)
+_CAPITAL_MAY = re.compile(r"\bmay\b|\bmar\b|\bmars\b")
+
+
+def periods(text: str, now: float, year: str = NEAREST) -> list[Period]:
+    """All days, weeks, months and years that a text names, in order."""
+    found = []
+    for match in _DATE.finditer(text):
+        # "may" is a verb, "mars" a planet; the months begin with a capital, or say a day or a year.
+        if _CAPITAL_MAY.fullmatch(match[0]) and not text.islower():
+            continue
+        if match["month3"] and not match["year3"] and not _BEFORE_MONTH.search(text, 0, match.start()):
+            continue  # April and Jan are people, too
+        if match["alone"] and not _BEFORE_YEAR.search(text, 0, match.start()):
+            continue  # a door code of four digits
+        try:
+            begin, end = _named(match, datetime.fromtimestamp(now).date(), year)
+            found.append(Period(_seconds(begin), _seconds(end), *match.span()))
+        except (ValueError, OverflowError, OSError):
+            continue  # no such day
+    return found
+
+
+def read_day(text: str, now: float, year: str = NEAREST) -> Period | None:
+    """The period that is the whole text, as an option names it: `2026-06-03`, `June 2026`, `Friday`."""
+    from findling.text.query.dates import changed
+
+    text = " ".join(text.split())
+    exact = changed("date", text, now)
+    if exact is not None and exact.after is not None and exact.before is not None:
+        return Period(exact.after, exact.before, 0, len(text))
+    found = periods(text, now, year)
+    return found[0] if found and (found[0].start, found[0].stop) == (0, len(text)) else None
+
+
+def shown_day(seconds: float, *, is_end: bool = False) -> str:
+    """A moment as the day that begins with it, or with `is_end` the last one before it."""
+    return datetime.fromtimestamp(seconds - is_end).date().isoformat()
+
+
+_SINCE = r"since|starting(?: from)?|as of|as from|effective|from|seit|ab|depuis|à partir de|a partir de|desde"
+_UNTIL = r"until|till|up to and including|through|bis(?: zum)?|jusqu'au|jusqu'à|jusqu'en|hasta"
+_EDGE = re.compile(
+    rf"[,;]?(?:(?<=\s)|^|(?<=[,;]))(?P<word>{_SINCE}|{_UNTIL}) (?:the |dem |den |le |el |am )?$", re.IGNORECASE
+)
+_ONWARDS = re.compile(r" ?(?:on|onwards?|forward|an)(?=[\s.,;!]|$)")
+
+
+def validity(text: str, now: float) -> Validity:
+    """The time that a statement names for itself with `since May` or `until Friday`, and the rest of its words.
+
+    An end lasts to the end of the day, month or year that it names. Hours are no validity.
+    """
+    since = until = None
+    cuts: list[tuple[int, int]] = []
+    nearest, past, later = ({one.start: one for one in periods(text, now, year)} for year in (NEAREST, PAST, LATER))
+    for one in nearest.values():
+        before = _EDGE.search(text[: one.start])
+        if before is None:
+            continue
+        word = before["word"].lower()
+        named = text[one.start : one.stop]
+        after = _ONWARDS.match(text, one.stop)
+        is_end = re.fullmatch(_UNTIL, word, re.IGNORECASE) is not None
+        if word == "from" and after is None and not _is_certain(named):
+            continue  # "from Monday to Friday" is a habit
+        if is_end and until is None:
+            until = later[one.start].end
+        elif not is_end and since is None:
+            since = (past if word in ("since", "seit", "depuis", "desde") else nearest)[one.start].begin
+        else:
+            continue
+        cuts.append((before.start(), after.end() if after else one.stop))
+    rest = text
+    for start, stop in reversed(cuts):
+        rest = f"{rest[:start]} {rest[stop:]}"
+    rest = re.sub(r"\s+([,.;!?])", r"\1", " ".join(rest.split())).strip(" ,;")
+    return Validity(since, until, rest) if any(map(str.isalnum, rest)) else Validity(since, until, text)
+
+
+def _is_certain(named: str) -> bool:
+    """Whether a day says its year, or is told by the day of speaking."""
+    return re.search(_YEAR, named) is not None or named.lower() in _DAYS
+
+
+def _named(match: re.Match[str], today: date, year: str) -> tuple[date, date]:
+    """First day and the day after the last. Raises ValueError and OverflowError for what the calendar lacks."""
+    got = {name: value for name, value in match.groupdict().items() if value}
+    if "iso" in got:
+        parts = [int(part) for part in got["iso"].split("-")]
+        return _span(parts[0], parts[1], parts[2] if len(parts) > 2 else 0)
+    if "dotted" in got:
+        day, month, rest = got["dotted"].split(".")
+        return _in_year(today, int(rest) if rest else 0, int(month), int(day), year)
+    for mark in ("", "2", "3"):
+        if month_name := got.get(f"month{mark}"):
+            given = int(got.get(f"year{mark}") or 0)
+            return _in_year(today, given, _MONTHS[month_name.lower()], int(got.get(f"day{mark}") or 0), year)
+    if turn := got.get("turn") or got.get("turn2"):
+        return _turned(today, _TURNS.get(turn.lower(), -1), (got.get("what") or got["what2"]).lower())
+    if count := got.get("count") or got.get("count2"):
+        number = int(count) if count.isdecimal() else _COUNTS[count.lower()]
+        unit = _UNITS[(got.get("unit") or got["unit2"]).lower()]
+        day = {"d": timedelta(number), "w": timedelta(7 * number), "m": timedelta(30.44 * number)}.get(unit)
+        if unit == "d" and day is not None:
+            return today - day, today - day + timedelta(1)
+        return _around(today - (day or timedelta(365.25 * number)), unit)
+    if name := got.get("name"):
+        day_ = today + timedelta(_DAYS[name.lower()])
+        return day_, day_ + timedelta(1)
+    if weekday := got.get("weekday"):
+        away = (_WEEKDAYS[weekday.lower()] - today.weekday()) % 7
+        day_ = today + timedelta(away - 7 if year == PAST and away else away)
+        return day_, day_ + timedelta(1)
+    return date(int(got["alone"]), 1, 1), date(int(got["alone"]) + 1, 1, 1)
+
+
+def _span(year: int, month: int, day: int = 0) -> tuple[date, date]:
+    first = date(year, month, day or 1)
+    return first, first + timedelta(1) if day else date(year + month // 12, month % 12 + 1, 1)
+
+
+def _in_year(today: date, given: int, month: int, day: int, year: str) -> tuple[date, date]:
+    """A day or month of a year that may have to be guessed."""
+    if given:
+        return _span(given, month, day)
+    tries = [_span(today.year + offset, month, day) for offset in (-1, 0, 1)]
+    if year == PAST:
+        return max(one for one in tries if one[0] <= today)
+    if year == LATER:
+        return min(one for one in tries if one[1] > today)
+    return min(tries, key=lambda one: abs((one[0] - today).days))
+
+
+def _turned(today: date, turn: int, what: str) -> tuple[date, date]:
+    """The last, this or next week, month, year, weekday or month of the year."""
+    unit = _UNITS.get(what, "")
+    if unit == "d":
+        return today + timedelta(turn), today + timedelta(turn + 1)
+    if unit == "w":
+        monday = today - timedelta(today.weekday()) + timedelta(7 * turn)
+        return monday, monday + timedelta(7)
+    if unit == "m":
+        months = today.year * 12 + today.month - 1 + turn
+        return _span(months // 12, months % 12 + 1)
+    if unit == "y":
+        return date(today.year + turn, 1, 1), date(today.year + turn + 1, 1, 1)
+    if what in _WEEKDAYS:
+        away = (_WEEKDAYS[what] - today.weekday()) % 7
+        day = today + timedelta(away - 7 if turn < 0 else away or 7 * turn)
+        return day, day + timedelta(1)
+    return _in_year(today, 0, _MONTHS[what], 0, PAST if turn < 0 else LATER)
+
+
+def _around(day: date, unit: str) -> tuple[date, date]:
+    """The week, month or year that a day lies in."""
+    if unit == "w":
+        monday = day - timedelta(day.weekday())
+        return monday, monday + timedelta(7)
+    return _span(day.year, day.month) if unit == "m" else (date(day.year, 1, 1), date(day.year + 1, 1, 1))
+
+
+def _seconds(day: date) -> float:
+    return datetime(day.year, day.month, day.day).timestamp()

@@ -1,0 +1,228 @@
+"""The words of a statement: small words left out, forms and synonyms as one, numbers and days in one spelling."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.text.analysis.stemming import stem
+from findling.text.statements.periods import NEAREST, periods
+
+__all__ = ["Lexicon", "SaidWord", "content", "fold", "lexicon", "written_words"]
+
+_FILE = Path(__file__).with_name("data") / "statement-words.txt"
+
+
+class SaidWord(NamedTuple):
+    """One word of a statement.
+
+    `key` is equal for all ways to write it: a concept, a stem, a number, a day. `kind` is `word`, `name`, `number`,
+    `when`, `clock`, `light` (may be left out), `not` or `change`. `role` is the preposition before it.
+    """
+
+    text: str
+    key: str
+    kind: str
+    role: str = ""
+
+
+class Lexicon(NamedTuple):
+    """Stems of words, and of phrases by their first stem, each with its concept."""
+
+    words: dict[str, str]
+    phrases: dict[str, list[tuple[tuple[str, ...], str]]]
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The words of the data file. A word belongs to the first concept that names it; long phrases come first."""
+    words: dict[str, str] = {}
+    phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for line in _FILE.read_text(encoding="utf-8").splitlines():
+        concept, _, listed = line.partition(": ")
+        if not listed or line.startswith("#"):
+            continue
+        single, *several = listed.split(", ")
+        for word in single.split():
+            words.setdefault(_root(fold(word)), concept)
+        for phrase in several:
+            roots = tuple(_root(fold(word)) for word in _pieces(phrase))
+            if len(roots) == 1:
+                words.setdefault(roots[0], concept)
+            else:
+                phrases.setdefault(roots[0], []).append((roots, concept))
+    for found in phrases.values():
+        found.sort(key=lambda one: -len(one[0]))
+    return Lexicon(words, phrases)
+
+
+@lru_cache(maxsize=4_000)
+def fold(word: str) -> str:
+    """A word without case and accents."""
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+
+
+def written_words(text: str, now: float) -> list[SaidWord]:
+    """All words of a text in order, small ones as `light`."""
+    found = list(_tokens(text, now))
+    return list(_with_roles(_concepts(found)))
+
+
+def content(words: Sequence[SaidWord]) -> list[SaidWord]:
+    """The words that say something."""
+    return [word for word in words if word.kind not in ("light", "change")]
+
+
+_CLOCK = (
+    r"[0-2]?[0-9](?:[:.][0-5][0-9])?[\s\u202f]?(?:[ap]\.?m\b\.?|uhr\b|o'clock\b)"
+    r"|[0-2]?[0-9]:[0-5][0-9]\b|[0-2]?[0-9]h[0-5]?[0-9]?\b"
+)
+_TOKEN = re.compile(
+    rf"(?P<mail>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)|(?P<url>\w+://\S+?(?=[.,;!?]?(?:\s|$)))|(?P<clock>(?<![\w.:])(?:{_CLOCK}))"
+    r"|(?P<number>(?<![\w.])[0-9]+(?:[.,][0-9]+)*(?![\w-]))"
+    r"|(?P<word>[^\W_]+(?:[-.’'_/][^\W_]+|\+\+|#)*)|(?P<sign>[€$£%])",
+    re.IGNORECASE,
+)
+_NUMBERS = {
+    name: str(number)
+    for number, names in {
+        2: "two zwei deux dos", 3: "three drei trois tres", 4: "four vier quatre cuatro", 5: "five fünf cinq cinco",
+        6: "six sechs seis", 7: "seven sieben sept siete", 8: "eight acht huit ocho", 9: "nine neun neuf nueve",
+        10: "ten zehn dix diez", 11: "eleven elf onze once", 12: "twelve zwölf douze doce", 15: "fifteen fünfzehn",
+        20: "twenty zwanzig vingt", 30: "thirty dreißig", 40: "forty vierzig", 50: "fifty fünfzig",
+        60: "sixty sechzig", 90: "ninety neunzig", 100: "hundred hundert",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+_ROLES = {
+    **dict.fromkeys("of von vom de du des del d".split(), "of"),
+    **dict.fromkeys("in at on im am an auf bei dans sur chez en à au aux".split(), "in"),
+    **dict.fromkeys("to zu zum zur nach into".split(), "to"),
+    **dict.fromkeys("for für pour para".split(), "for"),
+    **dict.fromkeys("from aus ab depuis desde".split(), "from"),
+    **dict.fromkeys("by durch par por".split(), "by"),
+    **dict.fromkeys("with mit avec con".split(), "with"),
+}
+_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
+_NEGATED = re.compile(r"(?i)(.+)n['’]t$")
+_SHORTENED = re.compile(r"(?i)(.+)['’](?:re|ve|ll|m|d)$")
+_AUXILIARIES = {"ca": "can", "wo": "will", "sha": "will"}
+
+
+def _pieces(text: str) -> list[str]:
+    return [match[0] for match in _TOKEN.finditer(text)]
+
+
+def _tokens(text: str, now: float) -> Iterator[SaidWord]:
+    """Words as they stand, numbers, hours and days in one spelling each."""
+    days = {one.start: one for one in periods(text, now, NEAREST)}
+    at = 0
+    while match := _TOKEN.search(text, at):
+        day = next((days[place] for place in range(at, match.start() + 1) if place in days), None)
+        if day is not None:
+            yield SaidWord(text[day.start : day.stop], _day_key(text[day.start : day.stop], day.begin), "when")
+            at = max(day.stop, at + 1)
+            continue
+        at = match.end()
+        yield from _read(match)
+
+
+def _read(match: re.Match[str]) -> Iterator[SaidWord]:
+    text = match[0]
+    if match["mail"] or match["url"]:
+        yield SaidWord(text, f"#{text.casefold()}", "number")
+    elif match["clock"]:
+        yield SaidWord(text, _clock_key(text), "clock")
+    elif match["number"]:
+        plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", "", text)
+        yield SaidWord(text, f"#{plain}", "number")
+    elif match["sign"]:
+        yield SaidWord(text, text, "word")
+    elif any(map(str.isdecimal, text)):
+        yield SaidWord(text, f"#{fold(_POSSESSIVE.sub('', text))}", "number")
+    elif negated := _NEGATED.match(text):
+        bare = fold(negated[1])
+        yield SaidWord(negated[1], _AUXILIARIES.get(bare, bare), "word")
+        yield SaidWord("n't", "not", "word")
+    elif shortened := _SHORTENED.match(text):
+        yield SaidWord(shortened[1], fold(shortened[1]), "word")
+    elif owner := _POSSESSIVE.search(text):
+        bare = text[: owner.start()]
+        yield SaidWord(bare, fold(bare), "name" if bare[:1].isupper() else "word", "of")
+    else:
+        key = fold(text)
+        if key in _NUMBERS:
+            yield SaidWord(text, f"#{_NUMBERS[key]}", "number")
+        else:
+            yield SaidWord(text, key, "name" if text[:1].isupper() else "word")
+
+
+def _concepts(found: Sequence[SaidWord]) -> Iterator[SaidWord]:
+    """The words with their concepts; a phrase is one word."""
+    known = lexicon()
+    roots = [_root(word.key) if word.kind in ("word", "name") else word.key for word in found]
+    at = 0
+    while at < len(found):
+        word = found[at]
+        for phrase, concept in known.phrases.get(roots[at], ()):
+            if tuple(roots[at : at + len(phrase)]) == phrase:
+                text = " ".join(one.text for one in found[at : at + len(phrase)])
+                yield _of_concept(word._replace(text=text), concept)
+                at += len(phrase)
+                break
+        else:
+            concept = known.words.get(roots[at], "") if word.kind in ("word", "name") else ""
+            if word.text == "New" and found[at + 1 : at + 2] and found[at + 1].kind == "name":
+                concept = ""  # New York
+            yield _of_concept(word, concept) if concept else word._replace(key=roots[at])
+            at += 1
+
+
+def _of_concept(word: SaidWord, concept: str) -> SaidWord:
+    kind = {"=": "light", "!": "not", ">": "change"}.get(concept[0], "word")
+    return word._replace(key=concept, kind=kind)
+
+
+def _with_roles(words: Iterator[SaidWord]) -> Iterator[SaidWord]:
+    role = ""
+    for word in words:
+        if word.kind == "light":
+            role = _ROLES.get(word.text.casefold(), role)
+            yield word
+        elif word.kind == "change":
+            yield word
+        else:
+            yield word._replace(role=word.role or role)
+            role = ""
+
+
+@lru_cache(maxsize=4_000)
+def _root(key: str) -> str:
+    return stem(key) if key.isascii() and key.isalpha() else key
+
+
+def _day_key(text: str, begin: float) -> str:
+    """A day in one spelling; without a year only as far as it was named."""
+    from datetime import datetime
+
+    day = datetime.fromtimestamp(begin)
+    has_year, lower = re.search(r"(?:19|20)[0-9]{2}", text) is not None, text.casefold()
+    if not any(map(str.isdecimal, text)):
+        return f"when:{_root(fold(lower.rstrip('s')))}"
+    return f"when:{day:%Y-%m-%d}" if has_year else f"when:{day:%m-%d}"
+
+
+def _clock_key(text: str) -> str:
+    """Minutes after midnight."""
+    hour, _, rest = re.sub(r"[.h](?=[0-9])", ":", text.casefold()).partition(":")
+    number = re.match(r"[0-9]+", hour)
+    minutes = re.match(r"[0-9]{2}", rest)
+    hours = int(number[0]) if number else 0
+    if "p" in text.casefold() and hours < 12:
+        hours += 12
+    return f"clock:{hours * 60 + (int(minutes[0]) if minutes else 0)}"

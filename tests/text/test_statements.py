@@ -1,0 +1,136 @@
+"""Statements in plain words: their periods, their facts, and what tells two of them apart."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from findling.text.statements.facts import fact_of
+from findling.text.statements.likeness import compare, read_statement
+from findling.text.statements.periods import LATER, PAST, periods, read_day, shown_day, validity
+from findling.text.statements.words import content, written_words
+
+NOW = datetime(2026, 11, 17, 12).timestamp()
+"""A Tuesday."""
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("on 3 June 2027", "2027-06-03", "2027-06-03"),
+        ("on June 3rd, 2027", "2027-06-03", "2027-06-03"),
+        ("2027-06-03", "2027-06-03", "2027-06-03"),
+        ("am 3.6.2027", "2027-06-03", "2027-06-03"),
+        ("am 3. Juni 2027", "2027-06-03", "2027-06-03"),
+        ("in June 2027", "2027-06-01", "2027-06-30"),
+        ("in 2025", "2025-01-01", "2025-12-31"),
+        ("yesterday", "2026-11-16", "2026-11-16"),
+        ("gestern", "2026-11-16", "2026-11-16"),
+        ("last week", "2026-11-09", "2026-11-15"),
+        ("letzte Woche", "2026-11-09", "2026-11-15"),
+        ("la semaine dernière", "2026-11-09", "2026-11-15"),
+        ("next month", "2026-12-01", "2026-12-31"),
+        ("3 days ago", "2026-11-14", "2026-11-14"),
+        ("vor 2 Wochen", "2026-11-02", "2026-11-08"),
+        ("last Friday", "2026-11-13", "2026-11-13"),
+    ],
+)
+def test_days_and_periods(text: str, first: str, last: str) -> None:
+    (found,) = periods(text, NOW)
+    assert (shown_day(found.begin), shown_day(found.end, is_end=True)) == (first, last)
+
+
+@pytest.mark.parametrize(
+    "text", ["It may rain", "April lives here", "Jan's code is 2024", "release 4.2.1", "30 February 2027", "port 8080"]
+)
+def test_what_is_no_day(text: str) -> None:
+    assert periods(text, NOW) == []
+
+
+def test_the_year_of_a_day_without_one() -> None:
+    assert [shown_day(periods("in June", NOW, year)[0].begin) for year in (PAST, LATER)] == ["2026-06-01", "2027-06-01"]
+    assert [shown_day(periods("Monday", NOW, year)[0].begin) for year in (PAST, LATER)] == ["2026-11-16", "2026-11-23"]
+
+
+def test_a_day_as_an_option() -> None:
+    for text in ("2027-06-03", "3 June 2027", " Friday ", "yesterday", "2027-06", "2027"):
+        assert read_day(text, NOW) is not None, text
+    for text in ("", "soon", "before Friday", "Friday and Monday", "2027-13-01"):
+        assert read_day(text, NOW) is None, text
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until", "rest"),
+    [
+        ("Since May Anna lives in Bonn.", "2026-05-01", None, "Anna lives in Bonn."),
+        ("Anna lives in Bonn since May.", "2026-05-01", None, "Anna lives in Bonn."),
+        ("Anna is on leave until Friday.", None, "2026-11-20", "Anna is on leave."),
+        ("From 3 June 2027 the office is in Ulm.", "2027-06-03", None, "the office is in Ulm."),
+        ("Ben sits in room 5 from Monday on.", "2026-11-23", None, "Ben sits in room 5."),
+        ("Seit Mai wohnt Anna in Bonn.", "2026-05-01", None, "wohnt Anna in Bonn."),
+        ("Der Preis gilt bis Freitag.", None, "2026-11-20", "Der Preis gilt."),
+        ("The shop is open from Monday to Friday.", None, None, "The shop is open from Monday to Friday."),
+        ("The shop is open until 5 pm.", None, None, "The shop is open until 5 pm."),
+    ],
+)
+def test_validity_in_a_statement(text: str, since: str | None, until: str | None, rest: str) -> None:
+    found = validity(text, NOW)
+    assert (found.since and shown_day(found.since)) == since
+    assert (found.until and shown_day(found.until, is_end=True)) == until
+    assert found.rest.rstrip(".") == rest.rstrip(".")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The rent is 1,250 euros.", "the rent: 1250 EUR"),
+        ("The shop opens at 3 pm.", "The shop opens at 15:00."),
+        ("The play is on June 3rd.", "The play is on 3 June."),
+        ("Bob has three cats.", "Bob has 3 cats"),
+        ("Anna isn't here.", "Anna is not here."),
+        ("Die Straße ist gesperrt.", "die Strasse ist gesperrt"),
+    ],
+)
+def test_one_spelling_of_numbers_days_and_words(one: str, other: str) -> None:
+    keys = [sorted(word.key for word in content(written_words(text, NOW))) for text in (one, other)]
+    assert keys[0] == keys[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "slot", "value"),
+    [
+        ("Anna's phone number is 0341 5566.", {"anna", "@phone"}, ("#0341", "#5566")),
+        ("The deadline of Apollo is 3 June 2027.", {"apollo", "@deadline"}, ("when:2027-06-03",)),
+        ("Wifi password: hunter2", {"@wifi", "@password"}, ("#hunter2",)),
+        ("We use PostgreSQL 16 for Apollo.", {"@use", "apollo"}, ("postgresql", "#16")),
+        ("Anna lives in New York.", {"anna", "@live"}, ("new", "york")),
+        ("Anna wohnt in Köln.", {"anna", "@live"}, ("koln",)),
+        ("Olga is Anna's manager.", {"anna", "@manager"}, ("olga",)),
+        ("The office moved to Leipzig.", {"@office"}, ("leipzig",)),
+        ("The server listens on port 8080.", {"@server", "port"}, ("#8080",)),
+        ("The capital of France is Paris.", {"capit", "franc"}, ("pari",)),
+    ],
+)
+def test_facts(text: str, slot: set[str], value: tuple[str, ...]) -> None:
+    found = fact_of(text, NOW)
+    assert found is not None
+    assert (set(found.slot), found.is_single or "@use" in slot) == (slot, True)
+    assert [key for key in found.value if key in value] == list(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["What is Anna's number?", "The server is slow.", "Anna used to live in Bonn.", "Buy milk.", "", ":", "is", "x: "],
+)
+def test_no_fact_where_nothing_is_certain(text: str) -> None:
+    assert fact_of(text, NOW) is None
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_text_can_be_read_and_compared(one: str, other: str) -> None:
+    readings = [read_statement(text, NOW) for text in (one, other)]
+    assert compare(readings[0], readings[1]) in ("", "copy", "update", "conflict")
+    assert compare(readings[0], readings[0]) in ("", "copy")

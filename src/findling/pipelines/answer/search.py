@@ -310,20 +310,20 @@ def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Fo
         # Most questions have more than a word: they need no look at names.
         name = written_name(question.text) if " " not in question.text else ""
         if not name or not legs.keyword.definers([name], question.node, question.filters, 1):
-            return _by_speakers(legs, question, found, resources)
+            return _by_turns(legs, question, found, resources)
     from findling.pipelines.retrieve.resource_order import order_by_resources
 
     ordered = order_by_resources(legs, question, found, resources)
-    return ordered if ordered is not found else _by_speakers(legs, question, found, resources)
+    return ordered if ordered is not found else _by_turns(legs, question, found, resources)
 
 
-def _by_speakers(legs: Retrievers, question: AnalyzedQuery, found: Found, resources: Mapping[int, Resource]) -> Found:
+def _by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, resources: Mapping[int, Resource]) -> Found:
     """The findings in the order of their speakers, if the best are no files but perhaps turns of chats."""
     if all(resource.path and resource.type != "chat" for resource in resources.values()):
         return found
-    from findling.pipelines.retrieve.speaker_order import order_by_speakers
+    from findling.pipelines.retrieve.turn_order import order_by_turns
 
-    return order_by_speakers(legs, question, found, resources)
+    return order_by_turns(legs, question, found, resources)
 
 
 def _by_graph(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:

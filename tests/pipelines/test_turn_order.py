@@ -1,10 +1,13 @@
 """Turns of the people that a question names."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from findling.domain.records import Message, Thread
 from findling.domain.resources import Resource
+from findling.service.content.chats import WorkspaceChats
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.text.chunking.chat_messages import speakers_of
@@ -62,3 +65,28 @@ def test_a_file_is_no_turn(engine: Engine, tmp_path: Path) -> None:
 )
 def test_speakers_of_a_passage(text: str, speakers: list[str]) -> None:
     assert speakers_of(text) == speakers
+
+
+@pytest.mark.parametrize("question", ["what did they paint on 20260405", "what did they paint on 5 April 2026"])
+def test_a_chat_of_the_asked_day_comes_first(engine: Engine, question: str) -> None:
+    said = {number: "they paint the wall" if number < 8 else f"lunch number {number}" for number in range(1, 28)}
+    threads = [
+        Thread("talk", str(day), [Message("1", text, "JakeWatson", datetime(2026, 4, day, 12).timestamp())])
+        for day, text in said.items()
+    ]
+    with engine:
+        WorkspaceChats(engine.writer).add(threads)
+        answer = engine.search(question, mode="keyword")
+    assert answer.hits[0].rid.split("/")[1] == "5"
+    steps = {step.name: step.reason for step in answer.hits[0].receipt.steps}
+    assert steps["time"] == "said between 2026-04-05 and 2026-04-05"
+
+
+def test_a_name_without_spaces_has_its_words(engine: Engine) -> None:
+    with engine:
+        engine.add(
+            (Resource(rid=name, type="turn"), f"{name}: we paint the wall")
+            for name in ("AnnLee", "JakeWatson", "BobRay")
+        )
+        answer = engine.search("what does Jake Watson paint on the wall", mode="keyword")
+    assert answer.hits[0].rid == "JakeWatson"

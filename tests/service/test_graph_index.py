@@ -185,3 +185,16 @@ def test_a_client_starts_the_process_that_builds_it(engine: Engine, monkeypatch:
     client.search(QUESTION, refresh=True)
     client.finish()
     assert started == [1]
+
+
+def test_a_long_document_is_named_by_its_title_and_does_not_fill_the_answer(engine: Engine) -> None:
+    parts = "\n\n".join(
+        f"## Part {one}\n\n" + f"He made picture {one} with some others, and more. " * 40 for one in range(30)
+    )
+    (engine.root / "Raoul Walsh.md").write_text(f"# Raoul Walsh\n\nHe was married to Miriam Cooper.\n\n{parts}\n")
+    answer = engine.search(QUESTION, limit=12)
+    assert graph_of(answer)["state"] == "on"
+    brought = [hit.path for hit in answer.hits if hit.path in ways(answer)]
+    assert brought.count("Raoul Walsh.md") <= 2
+    told = graph_of(engine.search("Who was married to Raoul Walsh?"))
+    assert (told["state"], told["named"]) == ("on", 1)

@@ -27,12 +27,12 @@ from findling.ranking.graph_walk import (
     walk_path,
 )
 from findling.text.mining.chunk_names import LEVEL_WEIGHTS, TITLE, chunk_names, hash_of
-from findling.text.mining.entities import asked_keys, longest_keys
+from findling.text.mining.entities import asked_keys, is_mostly_name, longest_keys, plain_keys
 from findling.text.mining.entity_keys import entity_key
 
 if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood
-    from findling.domain.ports import ReadStore
+    from findling.domain.ports import KeywordLeg, ReadStore
 
 __all__ = ["lead_on"]
 
@@ -68,7 +68,7 @@ def lead_on(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
     is_forced = question.plan.graph == "on"
     if not is_forced and not _has_names(question.text) and not at_hand.rows.holds(keys):
         return changed(found, graph=_off("it knows no name in the question"))
-    tour = _toured(at_hand.rows, keys, found, question.text)
+    tour = _toured(legs.keyword, at_hand.rows, keys, found, question.text)
     if not is_forced and not tour.asked:
         return changed(found, graph=_off("it knows no name in the question"))
     facts = gate_facts(tour.graph, tour.asked, tour.hits)
@@ -105,14 +105,9 @@ def _off(why: str) -> dict[str, Any]:
 
 
 def _keys(question: AnalyzedQuery) -> list[str]:
-    """The keys that a question may name, with what the glossary calls them otherwise.
-
-    A single word in lower case is no name: `index` and `data` are titles of many a document.
-    """
-    capitals = {entity_key(word) for word in question.text.split() if word.lstrip(_EDGES)[:1].isupper()}
-    keys = [key for key in asked_keys(question.text) if " " in key or not key.isascii() or key in capitals]
+    """The keys that a question may name, with what the glossary calls them otherwise."""
     aliases = [entity_key(alias) for fired in question.fired for alias in fired.aliases]
-    return [*dict.fromkeys([*keys, *filter(None, aliases)])]
+    return [*dict.fromkeys([*asked_keys(question.text), *filter(None, aliases)])]
 
 
 def _has_names(text: str) -> bool:
@@ -120,15 +115,20 @@ def _has_names(text: str) -> bool:
     return not text.isascii() or any(word[:1].isupper() for word in text.split()[1:])
 
 
-def _toured(rows: GraphRows, keys: Sequence[str], found: Found, text: str) -> _Tour:
+def _toured(words: KeywordLeg, rows: GraphRows, keys: Sequence[str], found: Found, text: str) -> _Tour:
     import numpy as np  # which a question without a known name does not need
 
     best = [candidate.cid for candidate in found.candidates[:_HITS]]
     near = rows.around(keys, best)
     graph = _subgraph(near)
     place_of = {hash_: place for place, hash_ in enumerate(near.hashes.tolist())}
-    known = longest_keys(keys, [key for key in keys if hash_of(key) in place_of])
-    asked = {place_of[hash_of(key)]: key for key in reversed(known)}
+    known = {key: int(near.spreads[place_of[hash_of(key)]]) for key in keys if hash_of(key) in place_of}
+    plain = [key for key in plain_keys(text) if key in known]
+    # A word in lower case may be the title of something, such as `index`, and no name.
+    held = words.frequencies(plain) if plain else {}
+    common = {key for key in plain if not is_mostly_name(known[key], held.get(key, 0))}
+    names = longest_keys(keys, known.keys() - common)
+    asked = {place_of[hash_of(key)]: key for key in reversed(names)}
     places = np.searchsorted(near.cids, best).tolist()
     size = len(near.cids)
     hits = [place for place, cid in zip(places, best, strict=True) if place < size and near.cids[place] == cid]

@@ -123,6 +123,7 @@ def test_a_large_workspace_gets_its_graph_behind_the_search(engine: Engine, monk
 def test_index_runs_keep_up_a_graph_that_was_wanted(engine: Engine) -> None:
     engine.index()
     engine.opened.level_wanted()
+    assert engine.status().graph_seq == 0
     assert not engine.opened.files.backend.has_graph_leg()
     engine.search(QUESTION)
     (engine.root / "New.md").write_text("# New\n\nRaoul Walsh again.\n")
@@ -130,7 +131,7 @@ def test_index_runs_keep_up_a_graph_that_was_wanted(engine: Engine) -> None:
     engine.opened.level_wanted()
     leg = engine.opened.graph.opened()
     assert leg is not None
-    assert leg.seq() == engine.status().seq
+    assert leg.seq() == engine.status().seq == engine.status().graph_seq
 
 
 def test_a_damaged_graph_is_rebuilt(engine: Engine) -> None:

@@ -98,7 +98,7 @@ class Status:
     """The content of a workspace, and the progress of its legs.
 
     `meaning` is the state of vectors: instant ones, the model, its progress (`read`, `of`, `refining`), the host that
-    text is sent to, the reranker, and any problem.
+    text is sent to, the reranker, and any problem. `graph_seq` is 0 as long as no question has needed the graph.
     """
 
     root: Path
@@ -114,6 +114,7 @@ class Status:
     format: int
     analyzer: str
     meaning: Mapping[str, Any] = field(default_factory=dict)
+    graph_seq: int = 0
 
 
 @record(kw_only=True)

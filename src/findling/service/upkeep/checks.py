@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
@@ -71,7 +72,15 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
         format=store.format,
         analyzer=FINGERPRINT,
         meaning=vectors.account(),
+        graph_seq=_graph_seq(files),
     )
+
+
+def _graph_seq(files: OpenedWorkspace) -> int:
+    with suppress(CorruptError):  # which doctor reports, and the next question mends
+        leg = GraphIndex(files).opened()
+        return leg.seq() if leg is not None else 0
+    return 0
 
 
 def visible_counts(legs: Retrievers) -> dict[str, Any]:

@@ -109,6 +109,13 @@ def _describe_daemon(daemon: Mapping[str, Any]) -> str:
     return ", ".join(facts)
 
 
+def _describe_graph(state: Status) -> str:
+    if not state.graph_seq:
+        return "not built yet: the first question that names something does it"
+    behind = state.seq - state.graph_seq
+    return f"{counted(behind, 'change')} behind" if behind else "up to date"
+
+
 def _moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
@@ -124,6 +131,7 @@ def _describe(state: Status, daemon: Mapping[str, Any] | None) -> str:
         "left out": count_reasons(state.skipped) or "nothing",
         "indexed": "never" if state.indexed_at is None else _moment(state.indexed_at),
         "keyword leg": f"{counted(behind, 'change')} behind" if behind else "up to date",
+        "graph leg": _describe_graph(state),
         "meaning": _describe_meaning(state.meaning),
         "format": f"{state.format}, analyzer {state.analyzer}",
     }

@@ -199,3 +199,37 @@ def test_a_long_document_is_named_by_its_title_and_does_not_fill_the_answer(engi
     assert brought.count("Raoul Walsh.md") <= 2
     told = graph_of(engine.search("Who was married to Raoul Walsh?"))
     assert (told["state"], told["named"]) == ("on", 1)
+
+
+def test_themes_take_turns_and_are_described(engine: Engine) -> None:
+    for theme, names in {"river": ["Elbe", "Moldau"], "band": ["Queen", "Abba"]}.items():
+        for one in range(3):
+            text = f"This {theme} text {one} tells how {names[0]} met {names[1]} once more. It ends here."
+            engine.add([(Resource(rid=f"note:{theme}{one}", type="note", title=""), text)])
+    for name in ("Elbe", "Queen"):
+        engine.add([(Resource(rid=f"note:{name}", type="note", title=name), f"All about {name} is here.")])
+    question = "How do Elbe and Queen begin?"
+    told = graph_of(engine.search(question, graph_mode="high", limit=10))
+    assert (told["state"], told["mode"]) == ("on", "high")
+    assert len(told["themes"]) == 2
+    assert sorted(sorted(theme["names"]) for theme in told["themes"]) == [["Abba", "Queen"], ["Elbe", "Moldau"]]
+    for theme in told["themes"]:
+        assert theme["passages"] >= 3
+        assert any(name in theme["summary"] for name in theme["names"])
+    high, low, dual = (
+        [hit.rid for hit in engine.search(question, graph_mode=mode, limit=10).hits] for mode in ("high", "low", "dual")
+    )
+    assert high[:2] == low[:2] == dual[:2]
+    assert set(high) & set(low) & set(dual)
+    assert "themes" not in graph_of(engine.search(question))
+
+
+def test_a_theme_tells_nothing_of_what_is_hidden(engine: Engine) -> None:
+    for one in range(4):
+        text = f"Text {one} tells how Elbe met {'Moldau' if one < 3 else 'Secret Merger'} once more."
+        engine.add([(Resource(rid=f"note:{one}", type="note", title="Elbe" if one == 0 else ""), text)])
+    for one in range(3):
+        engine.permissions.share(f"note:{one}", "user:ann")
+    told = graph_of(engine.as_caller("user:ann").search("Who met Elbe there?", graph_mode="high"))
+    assert told["themes"] and "Secret" not in str(told)
+    assert told["themes"][0]["passages"] == 3

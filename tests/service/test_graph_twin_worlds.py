@@ -44,6 +44,7 @@ def _requests(seed: int, count: int) -> list[SearchRequest]:
         plan = Plan(
             mode=chance.choice(["hybrid", "keyword"]),
             graph=chance.choice(["auto", "auto", "on"]),
+            graph_mode=chance.choice(["low", "low", "high", "dual"]),
             group=chance.choice(["none", "none", "resource"]),
         )
         asked.append(

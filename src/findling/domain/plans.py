@@ -11,6 +11,7 @@ __all__ = [
     "FIELDS",
     "FUSIONS",
     "GRAPHS",
+    "GRAPH_MODES",
     "GROUPINGS",
     "KNOBS",
     "MODES",
@@ -28,6 +29,7 @@ WORDS = ("auto", "any", "all")
 TYPOS = ("correct", "suggest", "ignore")
 GROUPINGS = ("none", "resource", "thread")
 GRAPHS = ("auto", "off", "on")
+GRAPH_MODES = ("low", "high", "dual")
 
 
 @record()
@@ -167,6 +169,14 @@ class Plan:
         project="any",
         http=True,
         mcp="on: also what the best hits lead to by shared names; off: never",
+    )
+    graph_mode: str = knob(
+        "low",
+        "What the graph leads to: passages that share names (low), one of each theme (high), or both by turns (dual).",
+        choices=GRAPH_MODES,
+        setting="search.graph_mode",
+        project="any",
+        http=True,
     )
     legs: Mapping[str, float] = knob(
         {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares"

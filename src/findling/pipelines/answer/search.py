@@ -329,15 +329,12 @@ def _by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, resources
 def _by_graph(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
     """The findings with what the graph leads to from their best, if the question may name something."""
     chosen, text = question.plan.graph, question.text
-    if chosen == "off" or legs.graph is None or question.reading != "ranked" or legs.keyword.unit == "page":
+    if chosen == "off" or question.reading != "ranked" or legs.keyword.unit == "page" or not found.candidates:
         return found
-    if not found.candidates:
+    # A search for words needs no names, and code has other evidence.
+    is_asking = not _ASKING.isdisjoint(question.route.shape) or any(map(str.isupper, text[1:]))
+    if legs.graph is None or (chosen == "auto" and (found.resources or " " not in text or not is_asking)):
         return found
-    if chosen == "auto":
-        # A search for words needs no names, and code has other evidence.
-        is_asking = not _ASKING.isdisjoint(question.route.shape) or any(map(str.isupper, text[1:]))
-        if not is_asking or " " not in text or found.resources:
-            return found
     from findling.pipelines.retrieve.graph_step import lead_on
 
     return lead_on(legs, question, found)

@@ -44,6 +44,9 @@ _HITS = 30
 _KEPT, _SLOTS = 2, 8
 """Best candidates that keep their places, and places that a walk may take: the third, the fifth, and so on."""
 
+_LOOKED_AT = 64
+"""Passages of a walk that are looked up."""
+
 _OF_ONE = 2
 """Passages of one resource that a walk may bring."""
 
@@ -76,8 +79,11 @@ def lead_on(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
     figures = {"named": facts.named, "bridges": facts.bridges, "around": len(tour.near.cids)}
     if not opened.is_open and not (is_forced and (tour.asked or tour.hits)):
         return changed(found, graph={**_off(opened.reason), **figures})
-    led = _led_to(legs, question, found, tour)
-    candidates, brought, lifted = _placed(legs.store, found, led, tour)
+    order = _fitting(legs, question, found, tour, ranked(tour.walked.passages, tour.near.cids.tolist()))
+    mode, themes = question.plan.graph_mode, list[dict[str, Any]]()
+    if mode != "low":
+        order, themes = _themed(legs.store, tour, order, mode)
+    candidates, brought, lifted = _placed(legs.store, found, _few_of_each(order, tour.near), tour)
     account = {
         "state": "on",
         "because": opened.reason if opened.is_open else "the plan asks for it",
@@ -85,6 +91,7 @@ def lead_on(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
         "names": [tour.labels[one] for one in tour.asked],
         "brought": brought,
         "lifted": lifted,
+        **({"mode": mode, "themes": themes} if mode != "low" else {}),
     }
     return changed(found, candidates=candidates, total=found.total + brought, graph=account)
 
@@ -151,10 +158,9 @@ def _subgraph(near: Neighbourhood) -> Subgraph:
     return Subgraph(starts, near.things, weights, titles, near.spreads, counts, near.total)
 
 
-def _led_to(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tour) -> list[int]:
-    """The places of passages that a walk leads to, best first, as far as they pass the filters and demands."""
-    near = tour.near
-    order = ranked(tour.walked.passages, near.cids.tolist())[: _SLOTS * 8]
+def _fitting(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tour, order: Sequence[int]) -> list[int]:
+    """The places of an order that pass the filters and fulfil the demands of the question, as many as may be needed."""
+    near, order = tour.near, order[:_LOOKED_AT]
     known = {candidate.cid for candidate in found.candidates}
     allowed = allowed_resources(legs.store, question.filters)
     if allowed is not None:
@@ -162,16 +168,30 @@ def _led_to(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tour
     fresh = [cid for place in order if (cid := int(near.cids[place])) not in known]
     _, conditions = loose_words(question)
     if conditions is not None and fresh:
-        fitting_too = legs.keyword.scores(conditions, fresh)
-        fresh = [cid for cid in fresh if cid in fitting_too]
-    fitting = legs.store.resources_of(fresh)
-    led = [place for place in order if (cid := int(near.cids[place])) in known or cid in fitting]
-    # A long document has its title on each of its chunks.
+        fulfilling = legs.keyword.scores(conditions, fresh)
+        fresh = [cid for cid in fresh if cid in fulfilling]
+    there = legs.store.resources_of(fresh)
+    return [place for place in order if (cid := int(near.cids[place])) in known or cid in there]
+
+
+def _themed(store: ReadStore, tour: _Tour, order: list[int], mode: str) -> tuple[list[int], list[dict[str, Any]]]:
+    """The order by themes, or by turns with the order itself; and the best themes in words."""
+    from findling.pipelines.retrieve.graph_themes import by_themes, by_turns, describe_themes, themes_of
+
+    themes = themes_of(tour.graph, tour.walked, order)
+    high = by_themes(themes)
+    told = describe_themes(store, themes, tour.near.cids.tolist())
+    return (high if mode == "high" else by_turns(order, high)), told
+
+
+def _few_of_each(order: Sequence[int], near: Neighbourhood) -> list[int]:
+    """The places without more than a few of one resource: a long document has its title on each of its chunks."""
     seen = Counter[int]()
     few = []
-    for place in led:
-        seen[int(near.numbers[place])] += 1
-        if seen[int(near.numbers[place])] <= _OF_ONE:
+    for place in order:
+        number = int(near.numbers[place])
+        seen[number] += 1
+        if seen[number] <= _OF_ONE:
             few.append(place)
     return few
 

@@ -72,55 +72,52 @@ def mentions_of(
     people: Iterable[str] = (),
 ) -> list[Mention]:
     """The names of one passage, the heaviest first; `defines` are names that its code defines, `people` its authors."""
-    found = _Found()
+    found: dict[str, Mention] = {}
+    for label, kind, weight in _weighed(text, title, headings, defines, people):
+        key = entity_key(label)
+        known = found.get(key)
+        if known is None:
+            if 2 <= len(key) <= _LONGEST_KEY:
+                found[key] = Mention(key, label.strip(), kind, weight)
+        elif known.weight < weight:
+            # Weights of one key do not add up, and a name may be more than that.
+            found[key] = Mention(key, known.label, known.kind if kind == "name" else kind, weight)
+    return sorted(found.values(), key=_heaviest_first)[:MOST_MENTIONS]
+
+
+def _weighed(
+    text: str, title: str, headings: Sequence[str], defines: Iterable[str], people: Iterable[str]
+) -> Iterator[tuple[str, str, float]]:
+    """Label, kind and weight of every mention, those first that say most of a passage."""
     for label, share in title_forms(title):
-        found.add(label, "title", share)
+        yield label, "title", WEIGHTS["title"] * share
     for heading in headings:
         for label, share in title_forms(heading):
-            found.add(label, "heading", share)
+            yield label, "heading", WEIGHTS["heading"] * share
     for name in defines:
-        found.add(name, "code")
+        yield name, "code", WEIGHTS["code"]
     for person in people:
-        found.add(person, "person")
+        yield person, "person", WEIGHTS["person"]
     for kind, label in marked_names(text):
-        found.add(label, kind)
-    names = Counter(_runs(text))
-    for label, count in _resolved(names, [title, *headings]).items():
-        found.add(label, "name", 1 + log(count))
-        for part in _inner(label):
-            found.add(part, "name", BARE)
+        yield label, kind, WEIGHTS[kind]
+    for label, count in _resolved(Counter(_runs(text)), [title, *headings]).items():
+        yield label, "name", _counted(count)
+        if " of " in label:
+            for part in _inner(label):
+                yield part, "name", BARE
     for heading in (title, *headings):
         for label in _title_parts(heading):
-            found.add(label, "name")
+            yield label, "name", 1.0
     if not text.isascii():
         for label, count in repeated_names(text, title):
-            found.add(label, "name", 1 + log(count))
+            yield label, "name", _counted(count)
     for label in dict.fromkeys(_YEAR.findall(text)):
-        found.add(label, "date")
-    return found.heaviest()
+        yield label, "date", WEIGHTS["date"]
 
 
-class _Found:
-    """Mentions by key: the weights of a key's kinds do not add up, the largest one stays."""
-
-    def __init__(self) -> None:
-        self._mentions: dict[str, Mention] = {}
-
-    def add(self, label: str, kind: str, share: float = 1.0) -> None:
-        """Add a mention, unless its key is empty, too long or known with more weight."""
-        key = entity_key(label)
-        if len(key) < 2 or len(key) > _LONGEST_KEY:
-            return
-        weight = round(WEIGHTS[kind] * share, 3)
-        known = self._mentions.get(key)
-        if known is None:
-            self._mentions[key] = Mention(key, label.strip(), kind, weight)
-        elif known.weight < weight:
-            self._mentions[key] = Mention(key, known.label, known.kind if kind == "name" else kind, weight)
-
-    def heaviest(self) -> list[Mention]:
-        """All of them in a stable order, as many as a passage may have."""
-        return sorted(self._mentions.values(), key=_heaviest_first)[:MOST_MENTIONS]
+def _counted(count: int) -> float:
+    """Weight of a name that stands there so often."""
+    return 1.0 if count == 1 else round(1 + log(count), 3)
 
 
 def _heaviest_first(mention: Mention) -> tuple[float, int, str]:
@@ -140,12 +137,10 @@ def _title_parts(title: str) -> Iterator[str]:
                 yield from _inner(name)
 
 
-def _inner(name: str) -> Iterator[str]:
-    """Names within a name, after `of` and its like."""
-    if " of " in name:
-        for part in name.split(" of "):
-            if part[:1].isupper() and part.lower() not in _LITTLE:
-                yield part
+def _inner(name: str) -> list[str]:
+    """Names within a name, on both sides of `of`."""
+    parts = name.split(" of ")
+    return [part for part in parts[len(parts) < 2 :] if part[:1].isupper() and part.lower() not in _LITTLE]
 
 
 # Capitalised runs
@@ -185,7 +180,7 @@ def _runs(text: str) -> Iterator[str]:
     for match in _run_pattern(text.isascii()).finditer(text):
         run = match[0]
         is_first = _begins_sentence(text, match.start())
-        for part in _parts(run) if " " in run else (run,):
+        for part in (run,) if _PARTICLE_WORDS.isdisjoint(run.split(" ")) else _parts(run):
             name = _without_first(part) if is_first else part
             is_doubtful = is_first and name is part and " " not in name
             is_first = False
@@ -195,7 +190,8 @@ def _runs(text: str) -> Iterator[str]:
                 unsure.append(name)
             else:
                 sure.add(name)
-                sure.update(name.split())
+                if " " in name:
+                    sure.update(name.split(" "))
                 yield name
     if not unsure:
         return
@@ -262,6 +258,8 @@ def _resolved(names: Counter[str], titles: Sequence[str]) -> dict[str, int]:
     """Names with their counts; `Curie` beside one `Marie Curie` is hers."""
     longer: dict[str, set[str]] = {}
     for name in (*names, *titles):
+        if " " not in name:
+            continue
         words = name.split()
         if 1 < len(words) <= 4:
             for word in (words[0], words[-1]):

@@ -54,7 +54,14 @@ def test_the_profiles_that_are_always_there() -> None:
         profile="strict", words="all", meaning_finds=False, typos="suggest", relax=False, related=5
     )
     assert plans["deep"] == Plan(
-        profile="deep", overfetch=5, feedback=True, boosts=True, collapse=True, budget_ms=2000, rerank_depth=100
+        profile="deep",
+        overfetch=5,
+        feedback=True,
+        expand="auto",
+        boosts=True,
+        collapse=True,
+        budget_ms=2000,
+        rerank_depth=100,
     )
     assert plans["memory"] == Plan(profile="memory", types=("memory",), alpha=0.7)
     assert plans["decisions"] == Plan(

@@ -205,6 +205,7 @@ def _requests(seed: int, count: int) -> Iterator[SearchRequest]:
             fusion=chance.choice(["weighted", "rrf", "rrf_weighted"]),
             typos=chance.choice(["correct", "suggest", "ignore"]),
             feedback=chance.random() < 0.3,
+            expand=chance.choice(["off", "auto", "on"]),
             boosts=chance.random() < 0.3,
             collapse=chance.random() < 0.3,
             diversity=chance.choice([1.0, 1.0, 0.7]),

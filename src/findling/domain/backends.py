@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from findling.domain.errors import FindlingError
     from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore, Vectors
-    from findling.domain.queries import LegQuery, Required
-    from findling.domain.results import Evidence
+    from findling.domain.queries import Filters, LegQuery, Required
+    from findling.domain.resources import Resource
+    from findling.domain.results import Degradation, Evidence
     from findling.domain.sight import Sight
 
 __all__ = [
@@ -36,9 +37,12 @@ __all__ = [
     "Leg",
     "LimitedLegs",
     "Neighbourhood",
+    "Rephraser",
+    "Rephrasing",
     "Retriever",
     "Scoring",
     "StoreIdentity",
+    "Variant",
     "VectorTable",
 ]
 
@@ -329,6 +333,38 @@ class FoundMatches(Retriever, Protocol):
     """The matches of the patterns of one query, as evidence; `did` has a step for each: how it was looked for."""
 
     did: tuple[tuple[str, str], ...]
+
+
+class Variant(NamedTuple):
+    """Another way to put a question: words (`lex`), a question (`vec`), or a passage that could answer it (`hyde`).
+
+    Those come from a language model. Words without one come from the best `passages` or the `glossary`.
+    """
+
+    kind: str
+    text: str
+
+
+class Rephrasing(NamedTuple):
+    """The variants of a question, the model that gave them, and the host that was sent the question, if any was.
+
+    `notes` say what failed on the way; without variants they say why.
+    """
+
+    variants: tuple[Variant, ...] = ()
+    by: str = ""
+    sent_to: str = ""
+    is_cached: bool = False
+    notes: tuple[Degradation, ...] = ()
+
+
+class Rephraser(Protocol):
+    """A language model that puts questions in other words. It raises nothing: `notes` say what failed."""
+
+    def rephrase(
+        self, question: str, filters: Filters, about: Sequence[Resource], profile: str, patience_s: float
+    ) -> Rephrasing:
+        """Variants of a question within `patience_s`; `about` are the resources that it leads to, best first."""
 
 
 class Leg(Retriever, LegIndex, Protocol):

@@ -8,6 +8,7 @@ from typing import Any
 from findling.domain.values import FIELDS, record
 
 __all__ = [
+    "EXPANSIONS",
     "FIELDS",
     "FUSIONS",
     "GRAPHS",
@@ -30,6 +31,7 @@ TYPOS = ("correct", "suggest", "ignore")
 GROUPINGS = ("none", "resource", "thread")
 GRAPHS = ("auto", "off", "on")
 GRAPH_MODES = ("low", "high", "dual")
+EXPANSIONS = ("off", "auto", "on")
 
 
 @record()
@@ -206,6 +208,15 @@ class Plan:
         flag_help="Show weaker matches, too.",
     )
     feedback: bool = knob(False, "Search again with words that the best hits of a short query share.", project="any")
+    expand: str = knob(
+        "off",
+        "Ask again with other words for the question: never, where the first round is weak (auto), or always.",
+        choices=EXPANSIONS,
+        setting="search.expand",
+        flag="--expand",
+        http=True,
+        mcp="on: ask again with other words for the question; off: never",
+    )
     boosts: bool = knob(False, "Lift hits whose title, heading, name or tags match, and recent ones.", project="any")
     exact_boost: float = knob(
         1.0,

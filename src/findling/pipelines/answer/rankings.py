@@ -69,7 +69,7 @@ class Ranking:
     """The ranking of a question: the hits that stand up to the truth, and an account of the way to them.
 
     `page` holds those that are shown, `next_cursor` asks for the next ones. `steps` name the steps of the plan after
-    the fusion, in order, each with its effect.
+    the fusion, in order, each with its effect. `expansion` tells whether other words were asked, why, and which.
     """
 
     question: AnalyzedQuery
@@ -81,6 +81,7 @@ class Ranking:
     next_cursor: str = ""
     suggestions: tuple[Suggestion, ...] = ()
     steps: tuple[tuple[str, str], ...] = ()
+    expansion: Mapping[str, object] = field(default_factory=dict)
 
 
 class StepContext:

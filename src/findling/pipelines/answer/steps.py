@@ -56,6 +56,8 @@ def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
         planned["feedback"] = found.feedback
     if found.graph:
         planned["graph"] = dict(found.graph)
+    if ranking.expansion:
+        planned["expansion"] = dict(ranking.expansion)
     earlier = [(name, did) for name, did in (("feedback", found.feedback), ("resources", found.resources)) if did]
     steps = [*earlier, *ranking.steps]
     planned["steps"] = [{"name": name, "did": did} for name, did in steps]

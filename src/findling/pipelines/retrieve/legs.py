@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES, Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
-from findling.domain.results import Evidence, Step
+from findling.domain.results import Degradation, Evidence, Step
 from findling.domain.values import record
 from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetriever
 
 if TYPE_CHECKING:
-    from findling.domain.backends import ExactSource, FoundMatches, GraphAtHand, Retriever
+    from findling.domain.backends import ExactSource, FoundMatches, GraphAtHand, Rephraser, Retriever
     from findling.ranking.fusion import Hits, Weighing
 
 __all__ = [
     "EXACT",
+    "EXPANSION",
     "KEYWORD",
     "LEGS",
     "SEMANTIC",
@@ -30,16 +31,24 @@ __all__ = [
     "Found",
     "LegKind",
     "Retrievers",
+    "Widened",
     "alone",
     "bound_legs",
     "check_legs",
     "register_leg",
 ]
 
-KEYWORD, SEMANTIC, EXACT = "keyword", "semantic", "exact"
+KEYWORD, SEMANTIC, EXACT, EXPANSION = "keyword", "semantic", "exact", "expansion"
 
 _EXACT_WEIGHT = 0.2
 """Little beside words: a pattern demands, and all that is found has it."""
+
+_EXPANSION_WEIGHT = 0.3
+"""Little beside the question itself: words of its best passages count a third of that, and hurt with twice as much."""
+
+
+BindLeg: TypeAlias = "Callable[[Retrievers, Meaning], Retriever | None]"
+"""Gives a leg for one query, or `None` where it cannot serve."""
 
 
 class Retrievers(NamedTuple):
@@ -47,7 +56,8 @@ class Retrievers(NamedTuple):
 
     `exact` narrows down what may match a pattern, where there is such a leg. `matches` are those of the patterns of one
     query. `graph` leads from passage to passage. For a caller with limited rights all of them hold the caller's sight
-    alone, so no pipeline has to check.
+    alone, so no pipeline has to check. `rephraser` gives the language model of the owner, if one is chosen; `variants`
+    binds those of one question.
     """
 
     store: ReadStore
@@ -56,6 +66,16 @@ class Retrievers(NamedTuple):
     exact: Callable[[], ExactSource] | None = None
     matches: FoundMatches | None = None
     graph: Callable[[], GraphAtHand] | None = None
+    rephraser: Callable[[], Rephraser | None] | None = None
+    variants: BindLeg | None = None
+
+
+class Widened(NamedTuple):
+    """The outcome of an expansion: a leg of variants of the question, an account for the plan, notes on failures."""
+
+    account: Mapping[str, Any]
+    variants: BindLeg | None = None
+    notes: tuple[Degradation, ...] = ()
 
 
 _LOWERED = "words and meaning together rank a hit with less above it"
@@ -179,7 +199,7 @@ class LegKind(NamedTuple):
 
     name: str
     modes: Sequence[str]
-    bind: Callable[[Retrievers, Meaning], Retriever | None]
+    bind: BindLeg
     weight: float = 1.0
     scale: Callable[[Hits], Hits] = lambda hits: hits
 
@@ -188,11 +208,16 @@ def _vectors(legs: Retrievers, meaning: Meaning) -> Retriever | None:
     return VectorRetriever(legs.store, meaning) if meaning.spaces else None
 
 
+def _variants(legs: Retrievers, meaning: Meaning) -> Retriever | None:
+    return legs.variants(legs, meaning) if legs.variants is not None else None
+
+
 # Retrieval asks the words itself, before all others: they say what fulfils a query, and which of its words there are.
 LEGS: dict[str, LegKind] = {
     KEYWORD: LegKind(KEYWORD, ("hybrid", "keyword"), lambda legs, meaning: None, scale=_steep_shares),
     SEMANTIC: LegKind(SEMANTIC, ("hybrid", "semantic"), _vectors),
     EXACT: LegKind(EXACT, MODES, lambda legs, meaning: legs.matches, weight=_EXACT_WEIGHT),
+    EXPANSION: LegKind(EXPANSION, MODES, _variants, weight=_EXPANSION_WEIGHT),
 }
 
 

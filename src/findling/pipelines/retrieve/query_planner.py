@@ -80,6 +80,11 @@ class AnalyzedQuery:
         return LegQuery(self.node, words, self.filters, self.text, self.asked, self.plan, frozenset(held))
 
     @property
+    def is_literal(self) -> bool:
+        """Whether the query is an identifier, a number, a path or the like, and nothing else."""
+        return bool(_letters(self.route, self.text))
+
+    @property
     def understood_as(self) -> str:
         """The query written out again."""
         return canonical(self.tree)

@@ -66,18 +66,22 @@ def _require_memory() -> None:
         raise MemoryError("a limit leaves too little memory for a search by meaning") from error
 
 
-def query_vector(embedder: Embedder, text: str) -> Vectors:
-    """The vector of a query, which must not be changed: others have it, too. Raises ModelError as the model does."""
+def query_vector(embedder: Embedder, text: str, kind: str = "query") -> Vectors:
+    """The vector of a query, which must not be changed: others have it, too. Raises ModelError as the model does.
+
+    A question may be put as a `passage` that could answer it, which some models read otherwise.
+    """
+    key = text if kind == "query" else f"{kind}\0{text}"
     with _lock:
         kept = _kept.setdefault(embedder, OrderedDict())
-        if text in kept:
-            kept.move_to_end(text)
-            return kept[text]
+        if key in kept:
+            kept.move_to_end(key)
+            return kept[key]
     # Outside the lock: two threads that read the same query at once cost less than all others waiting for one.
-    vector: Vectors = embedder.embed([text], "query")[0].copy()
+    vector: Vectors = embedder.embed([text], kind)[0].copy()
     vector.flags.writeable = False
     with _lock:
-        kept[text] = vector
+        kept[key] = vector
         while len(kept) > MOST_QUERIES:
             kept.popitem(last=False)
     return vector
@@ -222,11 +226,12 @@ def find_by_meaning(
     allowed: Collection[int] | None = None,
     also: Sequence[int] = (),
     held: Container[str] = (),
+    kind: str = "query",
 ) -> tuple[dict[int, Evidence], list[Judge]]:
     """The chunks nearest to the query, and those in `also`, each judged by the best vectors there are of it.
 
-    `held` are the words of the query that the index holds, whatever a model knows. Raises ModelError when the query
-    cannot be turned into a vector, MemoryError where a limit leaves too little of it.
+    The query may be of the kind `passage`. `held` are the words of it that the index holds, whatever a model knows.
+    Raises ModelError when the query cannot be turned into a vector, MemoryError where a limit leaves too little of it.
     """
     from findling.text.analysis.wordpieces import known_share
 
@@ -234,7 +239,7 @@ def find_by_meaning(
     found: dict[int, Evidence] = {}
     judges = []
     for space in spaces:
-        vector = query_vector(space.embedder, query)
+        vector = query_vector(space.embedder, query, kind)
         hits = space.leg.search(vector, limit, allowed=allowed, also=also)
         known = known_share(query, held) if space.embedder.languages == "English" else 1.0
         judge = Judge(space, vector, *_usual(hits, space), known)

@@ -15,6 +15,7 @@ from findling.service.index.index_files import OpenedWorkspace, Reader
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
+    from findling.domain.backends import Rephraser
     from findling.models.ports import Embedder
     from findling.pipelines.indexing.fanout import Legs
     from findling.pipelines.retrieve.legs import Retrievers
@@ -53,6 +54,7 @@ class Index:
         self._views: WorkspaceSights | None = None
         self._exact: ExactIndex | None = None
         self._graph: GraphIndex | None = None
+        self._rephrasers: list[Rephraser | None] = []
         self._above: dict[Path, Index] = {}
 
     # Reading
@@ -73,7 +75,10 @@ class Index:
         lacking: dict[Embedder, bool] = {}
         meaning = lambda: self.vectors.meaning(lacking)  # noqa: E731
         graph = lambda: self.graph.at_hand()  # noqa: E731
-        retrievers = Retrievers(self.files.store, self.files.leg, meaning, lambda: self.exact, graph=graph)
+        rephraser = lambda: self.rephraser  # noqa: E731
+        retrievers = Retrievers(
+            self.files.store, self.files.leg, meaning, lambda: self.exact, graph=graph, rephraser=rephraser
+        )
         return Reader(retrievers, self._mend, lacking)
 
     def read(
@@ -151,6 +156,16 @@ class Index:
 
                 self._exact = ExactIndex(self.files)
             return self._exact
+
+    @property
+    def rephraser(self) -> Rephraser | None:
+        """The language model that puts the owner's questions in other words; raises as `open_rephraser` does."""
+        with self._opening:
+            if not self._rephrasers:
+                from findling.service.index.rephrasing import open_rephraser  # only a weak first round needs it
+
+                self._rephrasers.append(open_rephraser(self._settings, self.files.folder))
+            return self._rephrasers[0]
 
     @property
     def graph(self) -> GraphIndex:

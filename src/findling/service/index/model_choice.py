@@ -28,6 +28,7 @@ __all__ = [
     "ModelTable",
     "borrow_vectors",
     "choose_chat",
+    "choose_chats",
     "choose_embedder",
     "choose_reranker",
     "find_model",
@@ -114,18 +115,28 @@ def choose_reranker(settings: Settings) -> Reranker | None:
 
 
 def choose_chat(settings: Settings) -> Chat | None:
-    """The language model that `chat.model` names; `None` for `none`.
+    """The language model that `chat.model` names; `None` for `none`. Raises as `choose_chats` does."""
+    return next(iter(choose_chats(settings)), None)
+
+
+def choose_chats(settings: Settings) -> list[Chat]:
+    """The language model that `chat.model` names and those of `chat.fallback`, in order; none for `none`.
 
     Raises InvalidValueError for what is no PROVIDER:MODEL, or for a provider without a language model.
     """
-    chosen = str(settings["chat.model"])
-    if chosen in ("", "none"):
-        return None
-    if not is_remote_spec(chosen):
-        raise InvalidValueError(f"chat.model {chosen!r} names no provider", hint="findling config set chat.model none")
+    first = str(settings["chat.model"])
+    if first in ("", "none"):
+        return []
+    chosen = {first: "chat.model", **{spec: "chat.fallback" for spec in settings["chat.fallback"] if spec != first}}
+    for spec, name in chosen.items():
+        if not is_remote_spec(spec):
+            raise InvalidValueError(f"{name} {spec!r} names no provider", hint=f"findling config remove {name}")
     from findling.models.remote.provider_models import RemoteChat
 
-    return RemoteChat(chosen, base_url=settings["chat.base_url"], timeout_s=settings["remote.timeout_s"])
+    # An address belongs to one provider: its other models answer there, too.
+    own, timeout_s = first.partition(":")[0], settings["remote.timeout_s"]
+    addresses = {spec: settings["chat.base_url"] if spec.partition(":")[0] == own else "" for spec in chosen}
+    return [RemoteChat(spec, base_url=url, timeout_s=timeout_s) for spec, url in addresses.items()]
 
 
 def find_model(settings: Settings, setting: str) -> ModelFiles | None:

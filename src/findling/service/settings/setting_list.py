@@ -157,8 +157,9 @@ _SETTINGS = (
     _row(
         "chat.model",
         "none",
-        "Model that compares glossary terms, and memories with memory.ask: PROVIDER:MODEL, or none.",
+        "Language model for glossary terms, search.expand and memory.ask: PROVIDER:MODEL, or none.",
     ),
+    _row("chat.fallback", (), "Language models that search.expand asks when chat.model fails, in this order."),
     _row("chat.base_url", "", "Address of the provider of chat.model; empty: its own."),
     _row(
         "memory.copies",

@@ -77,6 +77,7 @@ PROFILES: Mapping[str, Mapping[str, Value]] = {
     "deep": {
         "search.overfetch": 5.0,
         "search.feedback": True,
+        "search.expand": "auto",
         "search.boosts": True,
         "search.collapse": True,
         "semantic.query_budget_ms": 2000.0,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import StoredChunk
-from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, TermMatch
+from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, Step, TermMatch
 from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Run, line_span, runs
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
 from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
@@ -253,7 +253,7 @@ def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpe
         fused_score=round(candidate.score, 4),
         final_score=round(ranked.score, 4),
         parts=tuple([_part(one) for one in candidate.evidence]),
-        steps=ranked.steps,
+        steps=(*ranked.steps, *_context_step(ranked.stored, matches)),
         matches=matches,
         aliases=tuple(_aliases(ranked.stored, asked.same, counts)) if asked.same else (),
         missing=tuple(_missing(asked, counts)),
@@ -270,6 +270,16 @@ def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpe
         supersedes=predecessors(store, resource),
         superseded_by=successors(resource.rid, replaced),
     )
+
+
+def _context_step(stored: StoredChunk, matches: Sequence[TermMatch]) -> tuple[Step, ...]:
+    """The sentence of a language model by which words have found a hit; it is no text of the document."""
+    if not any(match.field == "context" for match in matches):
+        return ()
+    from findling.text.chunking.contexts import sentences_of
+
+    by, of = sentences_of(stored.resource)
+    return (Step(name="context", factor=1.0, reason=f"{by} wrote about it: {of[stored.chunk.cid]}"),)
 
 
 _NOTHING = Evidence("", 0.0, 0.0, 0.0)
@@ -352,6 +362,10 @@ def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str,
             "name": own.get("name", ""),
             "description": own.get("description", ""),
         }
+        if "situated" in own:
+            from findling.text.chunking.contexts import sentence_of
+
+            texts["context"] = sentence_of(resource, chunk.cid)
     asked = forms.keys()
     for name, text in texts.items():
         # Most fields hold no word of the query: one look for all of them says so.

@@ -160,7 +160,8 @@ def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning)
     assert reranker is not None
     first, rest = entries[:depth], list(entries[depth:])
     readable = [entry for entry in first if not reranker.host or meaning.may_send(entry.stored.resource)]
-    texts = [passage(entry.stored.resource, entry.stored.chunk.heading, entry.stored.text) for entry in readable]
+    stored = [entry.stored for entry in readable]
+    texts = [passage(one.resource, one.chunk.heading, one.text, one.chunk.cid) for one in stored]
     verdicts = dict(
         zip([e.stored.chunk.cid for e in readable], reranker.rerank(query, texts) if texts else [], strict=True)
     )

@@ -76,7 +76,7 @@ def _model_vectors(documents: Sequence[Document], store: TruthStore) -> Vectors 
 
 def _instant_vectors(documents: Sequence[Document], instant: Embedder) -> Vectors:
     rows = [
-        instant.embed([passage(resource, c.heading, text[c.start : c.end]) for c in chunks])
+        instant.embed([passage(resource, c.heading, text[c.start : c.end], c.cid) for c in chunks])
         for resource, text, chunks, *_ in documents
     ]
     return np.concatenate(rows)

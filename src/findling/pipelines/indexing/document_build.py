@@ -56,6 +56,10 @@ def with_own_ids(document: Document) -> Document:
     resource, text, chunks = document.resource, document.text, document.chunks
     made = _chunks(resource, text, [Piece(chunk.start, chunk.end, chunk.heading) for chunk in chunks])
     placed = [own._replace(places=chunk.places) for own, chunk in zip(made, chunks, strict=True)]
+    if "situated" in resource.fields:
+        from findling.pipelines.indexing.situated import digested
+
+        return digested(document._replace(chunks=tuple(placed)))
     return document._replace(chunks=tuple(placed))
 
 

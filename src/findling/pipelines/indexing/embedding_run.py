@@ -95,6 +95,7 @@ def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[byte
     chunks = list(chunks)
     if not chunks:
         return {}
-    vectors = embedder.embed([passage(stored.resource, stored.chunk.heading, stored.text) for stored in chunks])
+    texts = [passage(stored.resource, stored.chunk.heading, stored.text, stored.chunk.cid) for stored in chunks]
+    vectors = embedder.embed(texts)
     rows = np.asarray(vectors, dtype="<f2")
     return {stored.chunk.digest: row.tobytes() for stored, row in zip(chunks, rows, strict=True)}

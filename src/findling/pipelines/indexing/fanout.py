@@ -180,6 +180,10 @@ class Legs:
 
     def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
         """Write to the truth and then to every leg; they are durable there with the next commit."""
+        if self._store.get_meta("situated"):
+            from findling.pipelines.indexing.situated import carried
+
+            documents = carried(self._store, documents)
         changes = self._store.write(documents, deleted_rids)
         for leg in self._legs:
             leg.apply(changes)
@@ -194,4 +198,4 @@ class Legs:
 
 
 def _passage(document: Document, chunk: Chunk) -> str:
-    return passage(document.resource, chunk.heading, document.text[chunk.start : chunk.end])
+    return passage(document.resource, chunk.heading, document.text[chunk.start : chunk.end], chunk.cid)

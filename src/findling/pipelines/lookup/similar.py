@@ -153,7 +153,8 @@ def _by_meaning(
 def _vector(space: Space, document: Document, chunks: Sequence[Chunk]) -> Vectors | None:
     """The mean vector of some of the chunks; `None` for a text that the model cannot read."""
     some = chunks[:: -(-len(chunks) // _READ)]
-    texts = [passage(document.resource, chunk.heading, document.text[chunk.start : chunk.end]) for chunk in some]
+    resource, text = document.resource, document.text
+    texts = [passage(resource, chunk.heading, text[chunk.start : chunk.end], chunk.cid) for chunk in some]
     if not can_read(space.embedder, "\n".join(texts)):
         return None
     middle: Vectors = space.embedder.embed(texts).mean(axis=0)

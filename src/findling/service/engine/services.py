@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from findling.service.content.chats import WorkspaceChats
     from findling.service.content.glossary import WorkspaceGlossary
     from findling.service.content.items import WorkspaceItems
+    from findling.service.content.situating import WorkspaceSituating
     from findling.service.index.exact_answers import WorkspaceExact
     from findling.service.index.permissions import WorkspacePermissions
     from findling.service.index.writing import WorkspaceWriter
@@ -168,6 +169,14 @@ class WorkspaceServices:
         from findling.service.content.glossary import WorkspaceGlossary
 
         return WorkspaceGlossary(self._files, self._settings)
+
+    @property
+    def situating(self) -> WorkspaceSituating:
+        """Sentences of a language model about chunks."""
+        from findling.service.content.situating import WorkspaceSituating
+
+        self.opened.require()
+        return WorkspaceSituating(self.writer)
 
     @property
     def exact(self) -> WorkspaceExact:

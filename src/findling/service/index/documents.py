@@ -105,7 +105,7 @@ def passages(legs: Retrievers, ids: Sequence[str]) -> dict[str, str]:
 
 
 _SHOWN = ("rid", "type", "title", "path", "author", "lang", "tags", "created_at", "updated_at")
-_TOLD_OTHERWISE = frozenset({"apart", "links", "messages", "supersedes", "verdicts", "versions"})
+_TOLD_OTHERWISE = frozenset({"apart", "links", "messages", "situated", "supersedes", "verdicts", "versions"})
 """Fields whose content an answer tells in another way, or that only say where in the text something is."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -83,7 +83,7 @@ class WorkspaceWriter:
                     fitting, refusal = allowance.admit(batch, doomed)
                     if refusal is not None and whole:
                         raise refusal
-                    changed += len(store.write(fitting, doomed))
+                    changed += len(store.write(_carried(store, fitting), doomed))
                     allowance.measure()
                     if refusal is not None:
                         raise refusal
@@ -135,3 +135,12 @@ class WorkspaceWriter:
         from findling.pipelines.indexing.document_build import text_documents
 
         return chain.from_iterable(text_documents(items, self.chunk_plan))
+
+
+def _carried(store: TruthStore, documents: Sequence[Document]) -> Iterable[Document]:
+    """The documents with what a language model has said about chunks that stay, if one was ever asked."""
+    if not store.get_meta("situated"):
+        return documents
+    from findling.pipelines.indexing.situated import carried
+
+    return carried(store, documents)

@@ -157,7 +157,7 @@ _SETTINGS = (
     _row(
         "chat.model",
         "none",
-        "Language model for glossary terms, search.expand and memory.ask: PROVIDER:MODEL, or none.",
+        "Language model for glossary, search.expand, situate and memory.ask: PROVIDER:MODEL, or none.",
     ),
     _row("chat.fallback", (), "Language models that search.expand asks when chat.model fails, in this order."),
     _row("chat.base_url", "", "Address of the provider of chat.model; empty: its own."),

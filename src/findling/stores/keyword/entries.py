@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -37,26 +37,28 @@ def schema() -> tantivy.Schema:
 class PreparedResource(NamedTuple):
     """A resource in the words of the index: fields that its entries share, and `(cid, turn, body, heading, defines)`.
 
-    It is plain data, so that it can be kept and made entries of again, without another look at the text.
+    A chunk that a language model wrote a sentence about has that as a sixth one. It is plain data, so that it can be
+    kept and made entries of again, without another look at the text.
     """
 
     number: int
     updated: int | None
     common: Sequence[tuple[str, str]]
-    rows: Sequence[tuple[int, int, str, str, str]]
+    rows: Sequence[tuple[int, int, str, str, str] | tuple[int, int, str, str, str, str]]
 
     @property
     def weight(self) -> int:
         """Characters that are indexed."""
         common = sum([len(text) for _, text in self.common])
-        return sum([len(body) + len(heading) + common for _, _, body, heading, _ in self.rows])
+        return sum([len(body) + len(heading) + common for _, _, body, heading, *_ in self.rows])
 
     def texts(self) -> Iterator[str]:
         """The terms of its text fields."""
         yield from (text for name, text in self.common if name in FIELDS)
-        for _, _, body, heading, _ in self.rows:
+        for _, _, body, heading, _, *sentence in self.rows:
             yield body
             yield heading
+            yield from sentence
 
 
 def prepare(document: Document, number: int, *, unit: str, added: frozenset[int] | None = None) -> PreparedResource:
@@ -67,7 +69,8 @@ def prepare(document: Document, number: int, *, unit: str, added: frozenset[int]
     from findling.text.chunking.defined_names import defined_terms  # a search needs no patterns of languages
 
     resource, first = document.resource, number * _MOST_CHUNKS
-    rows = []
+    rows: list[tuple[int, int, str, str, str] | tuple[int, int, str, str, str, str]] = []
+    sentences = _sentences(resource)
     if unit == "page" and document.chunks:
         headings = dict.fromkeys(heading for chunk in document.chunks for heading in chunk.heading)
         body = _padded(index_form(document.text), document.text)
@@ -80,7 +83,8 @@ def prepare(document: Document, number: int, *, unit: str, added: frozenset[int]
             cid, _, _, start, end, _, _, _, _ = chunk
             if added is None or cid in added:
                 body, heading, defines = known[position] if known else chunk_terms(text, chunk, names[position])
-                rows.append((cid, first + position, _padded(body, text[start:end]), heading, defines))
+                row = cid, first + position, _padded(body, text[start:end]), heading, defines
+                rows.append((*row, index_form(sentences[cid])) if cid in sentences else row)
     updated = None if resource.updated_at is None else int(resource.updated_at)
     return PreparedResource(number, updated, _common_fields(resource), rows)
 
@@ -91,16 +95,29 @@ def entries(prepared: PreparedResource) -> Iterator[str]:
     No term holds a character that JSON escapes; a name or a path may.
     """
     _, updated, common, rows = prepared
-    shared = "".join([f',"{name}":{encode_basestring(text)}' for name, text in common])
+    described = next((text for name, text in common if name == "description"), "")
+    shared = "".join([f',"{name}":{encode_basestring(text)}' for name, text in common if name != "description"])
     if updated is not None:
         shared += f',"updated":{updated}'
-    for cid, turn, body, heading, defines in rows:
+    for cid, turn, body, heading, defines, *sentence in rows:
         own = f',"body":"{body}"' if body else ""
         if heading:
             own += f',"heading":"{heading}"'
         if defines:
             own += f',"defines":"{defines}"'
+        # Only `in:description` asks for a sentence of a language model by name.
+        if description := " ".join([described, *sentence] if sentence else [described]):
+            own += f',"description":{encode_basestring(description)}'
         yield f'{{"cid":{cid},"turn":{turn}{own}{shared}}}'
+
+
+def _sentences(resource: Resource) -> Mapping[int, str]:
+    """The sentences of a language model about chunks."""
+    if "situated" not in resource.fields:
+        return {}
+    from findling.text.chunking.contexts import sentences_of
+
+    return sentences_of(resource).of
 
 
 def _padded(terms: str, text: str) -> str:

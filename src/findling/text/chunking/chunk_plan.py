@@ -25,8 +25,15 @@ HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
 """Languages whose first heading is the title of the whole."""
 
 
-def passage(resource: Resource, heading: Sequence[str], text: str) -> str:
-    """The text of a chunk with its context. Nothing in it depends on where a file lies: a move changes nothing."""
+def passage(resource: Resource, heading: Sequence[str], text: str, cid: int | None = None) -> str:
+    """The text of a chunk with its context. Nothing in it depends on where a file lies: a move changes nothing.
+
+    With its id, a chunk also has the sentence that a language model wrote about it, if one did.
+    """
+    if cid is not None and "situated" in resource.fields:
+        from findling.text.chunking.contexts import sentence_of
+
+        heading = (*heading, sentence_of(resource, cid))
     return in_context(context_title(resource), heading, text)
 
 

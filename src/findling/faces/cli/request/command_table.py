@@ -30,6 +30,7 @@ GROUPS = {
     "Index": {
         "index": "commands.index.index",
         "refine": "commands.index.index",
+        "situate": "commands.index.situate",
         "status": "commands.index.status",
         "ls": "commands.index.status",
         "forget": "commands.index.maintenance",

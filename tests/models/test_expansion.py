@@ -47,6 +47,7 @@ def opened(tree: Path, server: ProviderServer, **more: object) -> Iterator[Engin
         "chat.model": "ollama:qwen3",
         "chat.base_url": f"{server.url}/v1",
         "search.expand": "auto",
+        "search.graph": "off",  # the first question would build the leg, and be carried out again
     }
     with findling.open(tree, settings=findling.Settings().override({**own, **more}, "test")) as engine:
         engine.index()

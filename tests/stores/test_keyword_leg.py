@@ -402,7 +402,7 @@ def test_entries_are_the_fields_of_a_resource_whatever_its_name(
     resource = Resource(rid="r", path=path.replace("\ud800", ""), title=heading, lang="python", updated_at=updated)
     chunk = Chunk(7, b"", 0, 0, len(text), 1, 1, (heading,))
     prepared = prepare(Document(resource, text, (chunk,)), 3, unit="chunk")
-    (cid, turn, body, over, defines), (entry,) = prepared.rows[0], entries(prepared)
+    (cid, turn, body, over, defines, *_), (entry,) = prepared.rows[0], entries(prepared)
     expected = {"cid": cid, "turn": turn, "body": body, "heading": over, "defines": defines, "updated": updated}
     read = json.loads(entry)
     assert read == {name: value for name, value in [*expected.items(), *prepared.common] if value not in ("", None)}

@@ -127,6 +127,8 @@ class ProviderServer(ThreadingHTTPServer):
             return rerank(received.path, received.body)
         if received.path.endswith("/chat/completions"):
             return chat(received.body)
+        if received.path.endswith("/messages"):
+            return messages(received)
         return as_json(404, {"error": {"message": f"no such path {received.path}"}})
 
     def embeddings(self, body: dict[str, Any]) -> Reply:
@@ -174,6 +176,18 @@ def chat(body: dict[str, Any]) -> Reply:
     message = {"role": "assistant", "content": f" {said} "}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return as_json(200, {"id": "1", "object": "chat.completion", "choices": [choice]})
+
+
+def messages(received: Received) -> Reply:
+    """Anthropic wants a version and a key in headers of its own, `max_tokens`, and the instructions apart."""
+    if "anthropic-version" not in received.headers or not received.headers.get("x-api-key"):
+        return as_json(401, {"type": "error", "error": {"type": "authentication_error", "message": "no key"}})
+    body = received.body
+    assert isinstance(body["max_tokens"], int)
+    assert [message["role"] for message in body["messages"]] == ["user"]
+    said = f"{body['system']} / {body['messages'][0]['content']}"
+    content = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": said}]
+    return as_json(200, {"id": "1", "type": "message", "role": "assistant", "content": content})
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -84,6 +84,21 @@ def test_variants_find_are_on_the_receipt_and_in_the_plan(tree: Path, server: Pr
     assert user == f'Question: "{QUESTION}"'
 
 
+PROTOCOLS = {
+    "openai:gpt-4o-mini": {"choices": [{"message": {"role": "assistant", "content": REPLY}, "finish_reason": "stop"}]},
+    "anthropic:claude": {"type": "message", "content": [{"type": "text", "text": REPLY}], "stop_reason": "end_turn"},
+    "ollama:qwen3": {"choices": [{"message": {"role": "assistant", "content": f"<think>hm</think>\n{REPLY}"}}]},
+}
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+def test_every_protocol_gives_variants(tree: Path, server: ProviderServer, model: str) -> None:
+    server.then(200, PROTOCOLS[model])
+    with opened(tree, server, **{"chat.model": model}) as engine:
+        told = engine.search(QUESTION).plan["expansion"]
+        assert (told["by"], len(told["variants"])) == (model, 3)
+
+
 def test_the_answer_without_expansion_lacks_it(tree: Path, server: ProviderServer) -> None:
     with opened(tree, server, **{"search.expand": "off", "search.mode": "keyword"}) as engine:
         answer = engine.search(QUESTION)

@@ -140,6 +140,30 @@ def test_what_is_a_provider_and_a_model(spec: str, remote: bool) -> None:
     assert is_remote_spec(spec) is remote
 
 
+def test_anthropic_speaks_in_messages(server: ProviderServer) -> None:
+    key = {"ANTHROPIC_API_KEY": "sk-ant-secret"}
+    chat = RemoteChat("anthropic:claude", base_url=f"{server.url}/v1", environ=key)
+    assert chat.complete("be brief", "hello", max_tokens=9) == "be brief / hello"
+    (received,) = server.received
+    assert received.path == "/v1/messages"
+    assert received.body["max_tokens"] == 9
+    headers = {name.lower(): value for name, value in received.headers.items()}
+    assert headers["x-api-key"] == "sk-ant-secret"
+    assert "authorization" not in headers
+    replies: list[object] = [{"content": []}, {"content": [{"type": "tool_use"}]}, {"content": "text"}, []]
+    for body in replies:
+        server.then(200, body)
+        with pytest.raises(ProviderError, match="no words in it"):
+            chat.complete("s", "u")
+    server.then(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    with pytest.raises(ProviderError, match="Overloaded"):
+        chat.complete("s", "u")
+    with pytest.raises(InvalidValueError, match="no models for the task"):
+        RemoteEmbedder("anthropic:claude")
+    with pytest.raises(ProviderError, match="ANTHROPIC_API_KEY"):
+        RemoteChat("anthropic:claude", environ={}).complete("s", "u")
+
+
 def test_a_provider_that_is_not_known_is_an_error_that_names_the_others() -> None:
     with pytest.raises(InvalidValueError, match="no provider 'opnai'") as caught:
         RemoteEmbedder("opnai:x")
@@ -165,7 +189,7 @@ def test_a_server_without_a_usual_model_wants_one_named() -> None:
 def test_presets() -> None:
     batches = {name: provider.batch for name, provider in providers().items()}
     assert batches == {
-        "openai": 100, "voyage": 128, "cohere": 96, "openrouter": 50,
+        "openai": 100, "voyage": 128, "cohere": 96, "openrouter": 50, "anthropic": 1,
         "ollama": 256, "lmstudio": 256, "vllm": 256, "tei": 256,
     }  # fmt: skip
     for provider in providers().values():

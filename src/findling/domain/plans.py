@@ -217,6 +217,12 @@ class Plan:
         http=True,
         mcp="on: ask again with other words for the question; off: never",
     )
+    novelty: bool = knob(
+        True,
+        "Count what stands everywhere (licence heads, signatures, quoted mail) half.",
+        setting="search.novelty",
+        project="any",
+    )
     boosts: bool = knob(False, "Lift hits whose title, heading, name or tags match, and recent ones.", project="any")
     exact_boost: float = knob(
         1.0,

@@ -158,13 +158,19 @@ def probabilities(scores: Sequence[float]) -> list[float]:
 
 def chat_request(provider: Provider, model: str, system: str, user: str, max_tokens: int) -> dict[str, object]:
     """The body that asks for an answer. No temperature: some models accept only their own."""
+    if provider.chat_dialect == "anthropic":
+        told: dict[str, object] = {"system": system} if system else {}
+        said = [{"role": "user", "content": user}]
+        return {"model": model, "messages": said, "max_tokens": max_tokens, **told}
     messages = [{"role": "system", "content": system}] if system else []
     messages.append({"role": "user", "content": user})
     return {"model": model, "messages": messages, provider.output_tokens: max_tokens}
 
 
-def chat_words(reply: object) -> str:
+def chat_words(provider: Provider, reply: object) -> str:
     """Answer of the model. Raises MalformedReplyError."""
+    if provider.chat_dialect == "anthropic":
+        return _words_of_blocks(reply)
     choices = reply.get("choices") if isinstance(reply, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
@@ -172,6 +178,17 @@ def chat_words(reply: object) -> str:
     if not isinstance(content, str) or not content.strip():
         raise MalformedReplyError("has no words in it")
     return content.strip()
+
+
+def _words_of_blocks(reply: object) -> str:
+    """The texts of a list of blocks; thoughts and the like are none."""
+    blocks = reply.get("content") if isinstance(reply, dict) else None
+    listed = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    texts = [block.get("text") for block in listed if block.get("type") == "text"]
+    words = "".join(text for text in texts if isinstance(text, str)).strip()
+    if not words:
+        raise MalformedReplyError("has no words in it")
+    return words
 
 
 def _in_order(reply: object, key: str, count: int) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Mapping
 from functools import cached_property
 from http.client import IncompleteRead
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -136,14 +137,24 @@ class OversizeError(ProviderError):
 class HttpClient:
     """Posts JSON to one service; every failure is a ProviderError that names it, its host and the next step.
 
-    `attempts` counts the requests that were tried, over all threads.
+    `headers` go with every request and hold the key; by default it is a bearer token. `attempts` counts the requests
+    that were tried, over all threads.
     """
 
-    def __init__(self, service: str, address: Address, *, api_key: str = "", key_hint: str = "") -> None:
+    def __init__(
+        self,
+        service: str,
+        address: Address,
+        *,
+        api_key: str = "",
+        key_hint: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.service = service
         self.address = address
         self.attempts = 0
         self._api_key = api_key
+        self._own = headers if headers is not None else {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._key_hint = key_hint
         self._rests_until = 0.0
         self._lock = threading.Lock()
@@ -242,10 +253,8 @@ class HttpClient:
         return b"".join(parts)
 
     def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "findling"}
-        if self._api_key:
-            headers["Authorization"] = f"Bearer {self._api_key}"
-        return headers
+        usual = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "findling"}
+        return {**usual, **self._own}
 
     def _unreachable(self, error: Exception) -> NoReturn:
         """Raise the error that a failed exchange means; a retry is for failures that may pass within a second."""

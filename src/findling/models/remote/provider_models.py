@@ -123,7 +123,9 @@ class _Remote:
         self._batch = provider.batch
         self._problem = _key_problem(key, variable, wanted=not base_url)
         address = parse_address(base_url or provider.base_url)
-        self._client = HttpClient(provider.name, address, api_key=key, key_hint=_key_hint(variable))
+        prefix = "Bearer " if provider.key_header == "Authorization" else ""
+        headers = {**provider.headers, **({provider.key_header: f"{prefix}{key}"} if key else {})}
+        self._client = HttpClient(provider.name, address, api_key=key, key_hint=_key_hint(variable), headers=headers)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self._client.address.netloc!r})"
@@ -272,7 +274,7 @@ class RemoteChat(_Remote):
 
         def post(batch: list[str], ask: Ask) -> str:
             body = wire.chat_request(self._provider, self._model, system, batch[0], max_tokens)
-            return wire.chat_words(ask(self._provider.chat_path, body))
+            return wire.chat_words(self._provider, ask(self._provider.chat_path, body))
 
         return self._send([user], post)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,8 @@ class Provider(NamedTuple):
     `batch` is how many texts go into one request. `key_variable` names the environment variable of the API key and is
     empty for a server that wants none. `dialect` and `rerank_dialect` choose the form of requests and replies. `base64`
     asks for vectors in a quarter of the bytes, `output_tokens` names the limit of an answer. Cohere embeds in its own
-    dialect rather than OpenAI's: only that tells a query from a document.
+    dialect rather than OpenAI's: only that tells a query from a document. `headers` go with every request; the key goes
+    in `key_header`, as a bearer token in the usual one.
     """
 
     name: str
@@ -35,6 +37,9 @@ class Provider(NamedTuple):
     rerank_dialect: str = "cohere"
     base64: bool = False
     output_tokens: str = "max_tokens"
+    chat_dialect: str = "openai"
+    headers: Mapping[str, str] = {}
+    key_header: str = "Authorization"
 
 
 class _Table(NamedTuple):

@@ -99,9 +99,9 @@ class StepContext:
         self.least = question.plan.min_score
         self.again(())
 
-    def again(self, candidates: Sequence[Candidate]) -> StepContext:
-        """The same for a new ranking."""
-        self.candidates, self.is_settled = candidates, True
+    def again(self, candidates: Sequence[Candidate], forms: Mapping[str, Sequence[str]] | None = None) -> StepContext:
+        """The same for a new ranking; `forms` are those of the asked words that the index holds."""
+        self.candidates, self.is_settled, self.forms = candidates, True, forms or {}
         self.notes: list[Degradation] = []
         self.did: list[tuple[str, str]] = []
         self.unread: list[Ranked] = []

@@ -20,7 +20,7 @@ from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, S
 from findling.pipelines.answer.steps import plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
-from findling.pipelines.retrieve.retrieval import COMPARED, find_candidates
+from findling.pipelines.retrieve.retrieval import COMPARED, find_candidates, widen_if_weak
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang, nearness_to
 from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
@@ -45,10 +45,6 @@ _ASKING = frozenset({"question", "sentence"})
 """Shapes of queries that may name something in lower case."""
 
 _PROSE = frozenset({"markdown", "text"})
-
-_WEAK = 0.55
-"""Evidence of the best candidates below which a first round is weak: that of a third of SciFact's questions. With 0.65
-words of the best passages cost musique-100 .007 NDCG@10, with 0.55 none of six collections loses .003."""
 
 _LOOK = 256
 """Candidates to look up between two looks at the budget."""
@@ -277,7 +273,7 @@ def _fill_page(
             try:
                 found = find_candidates(legs, meaning, question, limit)
                 if plan.expand != "off" and widened is None:
-                    widened = _widened(legs, question, found)
+                    widened = widen_if_weak(legs, question, found)
                     notes += widened.notes
                     if widened.variants is not None:
                         legs = context.legs = legs._replace(variants=widened.variants)
@@ -292,7 +288,9 @@ def _fill_page(
                 found = None
                 continue
         candidates = found.candidates[:limit]
-        ranked = run_steps(_load_chunks(legs, candidates, question, found, exclude), context.again(candidates))
+        ranked = run_steps(
+            _load_chunks(legs, candidates, question, found, exclude), context.again(candidates, found.keyword.forms)
+        )
         is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < context.least
         is_last = is_all or (context.is_settled and is_low)
@@ -309,20 +307,6 @@ def _fill_page(
             return Ranking(asked, ranked[:wanted], found, meaning, notes, page, more, steps=steps, expansion=expansion)
         # A few that have sunk make room for a few others; what is missing may be far down.
         limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
-
-
-def _widened(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Widened:
-    """Other words for the question, if the plan wants them always, or its first round is weak."""
-    best = max([candidate.worth for candidate in found.candidates[:_JUDGED]], default=0.0)
-    account = {"wanted": question.plan.expand, "asked": False, "best": round(best, 3), "weak_below": _WEAK}
-    if question.reading != "ranked" or question.is_literal:
-        return Widened({**account, "because": "it is meant to the letter"})
-    if question.plan.expand == "auto" and best >= _WEAK:
-        return Widened({**account, "because": f"the best hit has evidence {best:.2f}, at least {_WEAK}"})
-    from findling.pipelines.retrieve.expansion import widen
-
-    why = f"the best hit has evidence {best:.2f}, below {_WEAK}" if best < _WEAK else "the plan wants it always"
-    return widen(legs, question, found, {**account, "asked": True, "because": why})
 
 
 def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:

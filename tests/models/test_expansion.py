@@ -165,7 +165,7 @@ def test_the_answer_comes_and_says_what_was_left_out(tree: Path, server: Provide
     trouble, words = TROUBLE[kind]
     trouble(server)
     with opened(tree, server) as engine:
-        answer = engine.search(SearchRequest(query=QUESTION, plan=Plan(expand="auto"), timeout_s=4.0))
+        answer = engine.search(SearchRequest(query=QUESTION, plan=Plan(expand="auto", graph="off"), timeout_s=4.0))
         assert "site.md" in [hit.path for hit in answer]
         assert "not expanded by ollama:qwen3" in notes_of(answer)
         assert words in notes_of(answer)
@@ -184,7 +184,7 @@ def test_a_late_provider_is_left_alone_for_a_while(tree: Path, server: ProviderS
     server.then_wait()
     with opened(tree, server) as engine:
         for question, said in ((QUESTION, "did not answer within"), ("how is a visitor removed", "left alone")):
-            answer = engine.search(SearchRequest(query=question, plan=Plan(expand="on"), timeout_s=2.0))
+            answer = engine.search(SearchRequest(query=question, plan=Plan(expand="on", graph="off"), timeout_s=2.0))
             assert said in notes_of(answer)
     assert len(server.received) == 1
 
@@ -203,7 +203,7 @@ def test_a_late_model_leaves_time_for_the_next(tree: Path, server: ProviderServe
     server.then_wait()
     say(server, REPLY)
     with opened(tree, server, **{"chat.fallback": ("ollama:llama3.2",)}) as engine:
-        answer = engine.search(SearchRequest(query=QUESTION, plan=Plan(expand="on"), timeout_s=8.0))
+        answer = engine.search(SearchRequest(query=QUESTION, plan=Plan(expand="on", graph="off"), timeout_s=8.0))
         assert answer.plan["expansion"]["by"] == "ollama:llama3.2"
 
 

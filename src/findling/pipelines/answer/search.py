@@ -20,14 +20,12 @@ from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, S
 from findling.pipelines.answer.steps import plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
-from findling.pipelines.retrieve.retrieval import COMPARED, find_candidates, widen_if_weak
+from findling.pipelines.retrieve.retrieval import find_candidates, in_order, widen_if_weak
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang, nearness_to
-from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
     from findling.domain.ports import ReadStore
-    from findling.domain.resources import Resource
     from findling.text.query.parser import Parsed
 
 __all__ = ["misspelled", "rank", "search"]
@@ -37,14 +35,6 @@ _LEAST_WINDOW = 100
 
 _MOST_RESPELLED = 8
 """Unknown words to correct: each takes 10 to 90 ms. A query with more of them is a pasted text."""
-
-_JUDGED = 10
-"""Best candidates that tell whether code may have been searched."""
-
-_ASKING = frozenset({"question", "sentence"})
-"""Shapes of queries that may name something in lower case."""
-
-_PROSE = frozenset({"markdown", "text"})
 
 _LOOK = 256
 """Candidates to look up between two looks at the budget."""
@@ -278,7 +268,7 @@ def _fill_page(
                     if widened.variants is not None:
                         legs = context.legs = legs._replace(variants=widened.variants)
                         found = find_candidates(legs, meaning, question, limit)
-                found = _by_graph(legs, question, _by_resources(legs, question, found))
+                found = in_order(legs, question, found)
             except (MissingExtraError, ModelError) as error:
                 notes.append(Degradation.of(error))
                 # Instant vectors need no model.
@@ -307,49 +297,6 @@ def _fill_page(
             return Ranking(asked, ranked[:wanted], found, meaning, notes, page, more, steps=steps, expansion=expansion)
         # A few that have sunk make room for a few others; what is missing may be far down.
         limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
-
-
-def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
-    """The findings in the order of evidence about resources, if the router may and code may have been meant.
-
-    Either some of the best may be code, or the question is a name that code defines.
-    """
-    if not question.plan.route or question.reading == "browse" or legs.keyword.unit == "page":
-        return found
-    best = [candidate.cid for candidate in found.candidates[:COMPARED]]
-    resources = legs.store.resources_of(best)
-    if all(resources[cid].lang in _PROSE for cid in best[:_JUDGED] if cid in resources):
-        # Most questions have more than a word: they need no look at names.
-        name = written_name(question.text) if " " not in question.text else ""
-        if not name or not legs.keyword.definers([name], question.node, question.filters, 1):
-            return _by_turns(legs, question, found, resources)
-    from findling.pipelines.retrieve.resource_order import order_by_resources
-
-    ordered = order_by_resources(legs, question, found, resources)
-    return ordered if ordered is not found else _by_turns(legs, question, found, resources)
-
-
-def _by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, resources: Mapping[int, Resource]) -> Found:
-    """The findings in the order of their speakers, if the best are no files but perhaps turns of chats."""
-    if all(resource.path and resource.type != "chat" for resource in resources.values()):
-        return found
-    from findling.pipelines.retrieve.turn_order import order_by_turns
-
-    return order_by_turns(legs, question, found, resources)
-
-
-def _by_graph(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
-    """The findings with what the graph leads to from their best, if the question may name something."""
-    chosen, text = question.plan.graph, question.text
-    if chosen == "off" or question.reading != "ranked" or legs.keyword.unit == "page" or not found.candidates:
-        return found
-    # A search for words needs no names, and code has other evidence.
-    is_asking = not _ASKING.isdisjoint(question.route.shape) or any(map(str.isupper, text[1:]))
-    if legs.graph is None or (chosen == "auto" and (found.resources or " " not in text or not is_asking)):
-        return found
-    from findling.pipelines.retrieve.graph_step import lead_on
-
-    return lead_on(legs, question, found)
 
 
 def _first_window(context: StepContext, wanted: int) -> int:

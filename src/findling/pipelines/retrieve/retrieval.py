@@ -8,14 +8,21 @@ from functools import partial
 
 from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits, KeywordLeg
+from findling.domain.resources import Resource
 from findling.domain.results import Evidence
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC, Candidate, Found, Retrievers, Widened, bound_legs
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.ranking.evidence import falling, least_evidence, least_words, words_evidence
+from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
 
-__all__ = ["COMPARED", "find_candidates", "widen_if_weak"]
+__all__ = ["COMPARED", "find_candidates", "in_order", "widen_if_weak"]
+
+_ASKING = frozenset({"question", "sentence"})
+"""Shapes of queries that may name something in lower case."""
+
+_PROSE = frozenset({"markdown", "text"})
 
 _LEAST_DEPTH = 100
 """Candidates a leg is asked for at least: what is far down in one leg may be first in the other."""
@@ -35,7 +42,7 @@ _COUNTED = 1_000
 keyword leg at 78,000 chunks, where a question has 8,300 of them."""
 
 _JUDGED = 10
-"""Best candidates that tell whether a first round is weak."""
+"""Best candidates that tell whether a first round is weak, and whether code may have been searched."""
 
 _WEAK = 0.55
 """Evidence of the best candidates below which a first round is weak: that of a third of SciFact's questions. With 0.65
@@ -234,3 +241,51 @@ def _depth(wanted: int, overfetch: float) -> int:
     while depth < min(wanted * overfetch, most):
         depth *= 4
     return min(depth, most)
+
+
+def in_order(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+    """The findings in the order of what is known besides: of their resources, their speakers, and what they lead to."""
+    return _by_graph(legs, question, _by_resources(legs, question, found))
+
+
+def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+    """The findings in the order of evidence about resources, if the router may and code may have been meant.
+
+    Either some of the best may be code, or the question is a name that code defines.
+    """
+    if not question.plan.route or question.reading == "browse" or legs.keyword.unit == "page":
+        return found
+    best = [candidate.cid for candidate in found.candidates[:COMPARED]]
+    resources = legs.store.resources_of(best)
+    if all(resources[cid].lang in _PROSE for cid in best[:_JUDGED] if cid in resources):
+        # Most questions have more than a word: they need no look at names.
+        name = written_name(question.text) if " " not in question.text else ""
+        if not name or not legs.keyword.definers([name], question.node, question.filters, 1):
+            return _by_turns(legs, question, found, resources)
+    from findling.pipelines.retrieve.resource_order import order_by_resources
+
+    ordered = order_by_resources(legs, question, found, resources)
+    return ordered if ordered is not found else _by_turns(legs, question, found, resources)
+
+
+def _by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, resources: Mapping[int, Resource]) -> Found:
+    """The findings in the order of their speakers, if the best are no files but perhaps turns of chats."""
+    if all(resource.path and resource.type != "chat" for resource in resources.values()):
+        return found
+    from findling.pipelines.retrieve.turn_order import order_by_turns
+
+    return order_by_turns(legs, question, found, resources)
+
+
+def _by_graph(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
+    """The findings with what the graph leads to from their best, if the question may name something."""
+    chosen, text = question.plan.graph, question.text
+    if chosen == "off" or question.reading != "ranked" or legs.keyword.unit == "page" or not found.candidates:
+        return found
+    # A search for words needs no names, and code has other evidence.
+    is_asking = not _ASKING.isdisjoint(question.route.shape) or any(map(str.isupper, text[1:]))
+    if legs.graph is None or (chosen == "auto" and (found.resources or " " not in text or not is_asking)):
+        return found
+    from findling.pipelines.retrieve.graph_step import lead_on
+
+    return lead_on(legs, question, found)

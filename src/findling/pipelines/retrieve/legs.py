@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from findling.ranking.fusion import Hits, Weighing
 
 __all__ = [
+    "COMPARED",
     "EXACT",
     "EXPANSION",
     "KEYWORD",
@@ -37,6 +38,10 @@ __all__ = [
     "check_legs",
     "register_leg",
 ]
+
+COMPARED = 60
+"""Best candidates whose resources are compared, the same ones for every page: of 179 questions about nine repositories
+the right file has a passage among them for 178, among the best 30 for 175."""
 
 KEYWORD, SEMANTIC, EXACT, EXPANSION = "keyword", "semantic", "exact", "expansion"
 

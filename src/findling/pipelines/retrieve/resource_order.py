@@ -9,9 +9,8 @@ from typing import NamedTuple
 from findling.domain.resources import Resource, StoredChunk
 from findling.domain.results import Evidence, Step
 from findling.domain.values import changed, loose_name
-from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Found, Retrievers
+from findling.pipelines.retrieve.legs import COMPARED, KEYWORD, Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
-from findling.pipelines.retrieve.retrieval import COMPARED
 from findling.ranking.evidence import falling, words_evidence
 from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
 from findling.text.analysis.scripts import name_parts, written_name

@@ -10,14 +10,23 @@ from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits, KeywordLeg
 from findling.domain.resources import Resource
 from findling.domain.results import Evidence
-from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC, Candidate, Found, Retrievers, Widened, bound_legs
+from findling.pipelines.retrieve.legs import (
+    COMPARED,
+    KEYWORD,
+    SEMANTIC,
+    Candidate,
+    Found,
+    Retrievers,
+    Widened,
+    bound_legs,
+)
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.ranking.evidence import falling, least_evidence, least_words, words_evidence
 from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
 
-__all__ = ["COMPARED", "find_candidates", "in_order", "widen_if_weak"]
+__all__ = ["find_candidates", "in_order", "widen_if_weak"]
 
 _ASKING = frozenset({"question", "sentence"})
 """Shapes of queries that may name something in lower case."""
@@ -29,10 +38,6 @@ _LEAST_DEPTH = 100
 
 _REORDERED = 250
 """Matches that meaning puts in order where it finds none by itself: the same ones for a page and for the next."""
-
-COMPARED = 60
-"""Best candidates whose resources are compared, the same ones for every page: of 179 questions about nine repositories
-the right file has a passage among them for 178, among the best 30 for 175."""
 
 _READ_AHEAD = 20
 """Best candidates that a leg may look at again."""

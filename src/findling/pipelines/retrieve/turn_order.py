@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from findling.domain.resources import Resource
 from findling.domain.results import Step
 from findling.domain.values import changed
-from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
+from findling.pipelines.retrieve.legs import COMPARED, Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
-from findling.pipelines.retrieve.retrieval import COMPARED
 from findling.ranking.evidence import falling
 from findling.text.chunking.chat_messages import speakers_of
 from findling.text.statements.periods import PAST, Period, periods, shown_day

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from findling.service.content.glossary import WorkspaceGlossary
     from findling.service.content.items import WorkspaceItems
     from findling.service.content.situating import WorkspaceSituating
-    from findling.service.index.exact_answers import WorkspaceExact
+    from findling.service.engine.exact_answers import WorkspaceExact
     from findling.service.index.permissions import WorkspacePermissions
     from findling.service.index.writing import WorkspaceWriter
     from findling.service.settings.settings import Settings
@@ -181,7 +181,7 @@ class WorkspaceServices:
     @property
     def exact(self) -> WorkspaceExact:
         """Complete answers: all lines that match a pattern, all files that a glob names."""
-        from findling.service.index.exact_answers import WorkspaceExact
+        from findling.service.engine.exact_answers import WorkspaceExact
 
         def ready(refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None) -> list[Degradation]:
             if refresh and self._settings["search.refresh"] == "auto":

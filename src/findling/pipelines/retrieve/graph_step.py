@@ -246,17 +246,17 @@ def _told(store: ReadStore, tour: _Tour, place: int) -> str:
     path = walk_path(tour.graph, tour.walked, tour.asked, place)
     if path is None:
         return "beside a best hit"
-    cids = [int(tour.near.cids[one]) for one in (place, path.through) if one >= 0]
-    stored = store.chunks(cids)
-    written: dict[int, str] = {}
-    for cid in reversed(cids):
-        if cid in stored:
-            names = chunk_names(stored[cid].resource, stored[cid].chunk.heading, stored[cid].text)
-            written |= {hash_of(one.key): one.label for one in names}
-    labels = [tour.labels.get(one) or written.get(int(tour.near.hashes[one]), "") for one in path.entities]
-    if len(path.entities) == 1 and path.through >= 0 and cids[-1] in stored:
-        through = stored[cids[-1]].resource
-        labels.insert(0, through.title or through.path.rpartition("/")[2] or through.rid)
+    *_, last = path.entities  # all before it are names of the question
+    labels = [tour.labels.get(one, "") for one in path.entities]
+    if last not in tour.labels:
+        cid = int(tour.near.cids[place])
+        for one in store.chunks([cid]).values():
+            names = chunk_names(one.resource, one.chunk.heading, one.text)
+            hash_ = int(tour.near.hashes[last])
+            labels[-1] = next((name.label for name in names if hash_of(name.key) == hash_), "")
+    if len(path.entities) == 1 and path.through >= 0:
+        for through in store.resources_of([int(tour.near.cids[path.through])]).values():
+            labels.insert(0, through.title or through.path.rpartition("/")[2] or through.rid)
     return "via " + " → ".join(dict.fromkeys(filter(None, labels)))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,15 +81,6 @@ def test_a_hit_alone_is_a_seed() -> None:
 def test_a_title_in_a_question_weighs_more_than_another_name() -> None:
     _, entities = seeds(CHAIN, [FILM, PARIS], [])
     assert entities[FILM] > 2 * entities[PARIS] > 0
-
-
-def test_relevance_decides_between_two_that_are_equally_near() -> None:
-    graph = graph_of([[(0, 3.0, True), (1, 1.0, False)], [(1, 1.0, False)], [(1, 1.0, False)]], 2)
-    start = seeds(graph, [0], [])
-    equal = walk(graph, *start).passages
-    assert equal[1] == pytest.approx(equal[2])
-    leaning = walk(graph, *start, relevance=np.array([1.0, 1.0, 4.0])).passages
-    assert leaning[2] > leaning[1]
 
 
 def test_hubs_connect_nothing() -> None:

@@ -100,11 +100,11 @@ def seeds(graph: Subgraph, asked: Sequence[int], hits: Sequence[int]) -> tuple[F
     return passages, entities
 
 
-def walk(graph: Subgraph, passage_seeds: Floats, entity_seeds: Floats, *, relevance: Floats | None = None) -> Walked:
+def walk(graph: Subgraph, passage_seeds: Floats, entity_seeds: Floats) -> Walked:
     """Personalised PageRank: seeds spread over mentions, each round less.
 
     A passage passes its score on to entities that others mention, too, and no hubs. An entity passes it on to all its
-    passages by weight, and by their `relevance` to the question, if that is given.
+    passages by weight.
     """
     import numpy as np
 
@@ -113,10 +113,9 @@ def walk(graph: Subgraph, passage_seeds: Floats, entity_seeds: Floats, *, releva
     total = float(passage_seeds.sum() + entity_seeds.sum())
     if total <= 0 or not len(columns):
         return Walked(passage_seeds.astype(np.float64), entity_seeds.astype(np.float64))
-    hubs = graph.counts > max(_LEAST_HUB, _HUB_SHARE * graph.resources)
-    weights = np.where(hubs[columns], 0.0, graph.weights * _rarity(graph)[columns])
-    outward = _shares(np.where(graph.counts[columns] > 1, weights, 0.0), rows, size)
-    inward = _shares(weights if relevance is None else weights * relevance[rows], columns, names)
+    strengths = _strengths(graph)
+    outward = _shares(np.where(graph.counts[columns] > 1, strengths, 0.0), rows, size)
+    inward = _shares(strengths, columns, names)
     start, named = passage_seeds / total, entity_seeds / total
     passages, entities = start, named
     for _ in range(ROUNDS):
@@ -185,9 +184,7 @@ def communities(graph: Subgraph, rounds: int = 10) -> tuple[Numbers, Numbers]:
 
     rows, columns = _rows(graph), graph.entities
     size, names = len(graph.indptr) - 1, len(graph.counts)
-    hubs = graph.counts > max(_LEAST_HUB, _HUB_SHARE * graph.resources)
-    spreads = (graph.counts > 1) & ~hubs
-    weights = np.where(spreads[columns], graph.weights * _rarity(graph)[columns], 0.0)
+    weights = np.where(graph.counts[columns] > 1, _strengths(graph), 0.0)
     labels = np.arange(names)
     passages = np.full(size, -1)
     for _ in range(rounds):

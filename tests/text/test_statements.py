@@ -129,6 +129,24 @@ def test_no_fact_where_nothing_is_certain(text: str) -> None:
     assert fact_of(text, NOW) is None
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("John: Thanks, James.", "John: Keep me posted, James!"),
+        ("Andrew: That looks so nice.", "Andrew: I'm really excited to try different sushi."),
+        ("Looks like you all had fun!", "It looks like they have so much more room to swim now!"),
+        ("I'd love to learn some techniques.", "Plus, I love learning new things!"),
+        ("You'll do great!", "It's been great!"),
+        ("I like my new bike.", "You like your new bike."),
+        ("Where is Anna's key?", "Anna's key is where?"),
+        ("The trial of soup was a success.", "The trial of rice was a success."),
+    ],
+)
+def test_talk_is_no_fact_and_no_copy(one: str, other: str) -> None:
+    """Lines of real chats, of which names before a colon once made facts."""
+    assert compare(read_statement(one, NOW), read_statement(other, NOW)) == ""
+
+
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_can_be_read_and_compared(one: str, other: str) -> None:
     readings = [read_statement(text, NOW) for text in (one, other)]

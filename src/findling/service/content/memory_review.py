@@ -12,7 +12,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.content.memories import MEMORY
 from findling.pipelines.content.memory_history import verdicts_of
-from findling.pipelines.content.memory_judge import Neighbour, ask_model, conflicting_pairs, near_words
+from findling.pipelines.content.memory_judge import Neighbour, ask_model, conflicting_pairs
 from findling.pipelines.content.memory_times import lasting
 from findling.service.content.memory_truth import Principals, sight_of
 from findling.service.index.writing import WorkspaceWriter
@@ -70,9 +70,8 @@ class MemoryReviewer:
         held = [
             Neighbour(one.resource, one.text) for one in documents.values() if lasting(one.resource, None).until > now
         ]
-        near = near_words() if self._writer.settings["semantic.instant"] else None
         found_pairs = []
-        for newer, older in conflicting_pairs(held, near):
+        for newer, older in conflicting_pairs(held):
             said = verdicts_of(documents[newer].resource).get(older, {})
             found_pairs.append(
                 MemoryPair(

@@ -190,9 +190,10 @@ class Recaller:
         self, request: SearchRequest, asked: Recall, counts: _LeftOut
     ) -> tuple[SearchAnswer, Sequence[Recalled]]:
         """The best memories, out of so many hits that importance and time can lift no other one among them."""
-        size = max(_POOL, 2 * asked.limit)
-        # What was true at another time is found at half its score, or at a quarter, see `_as_of_then`.
-        lift = LARGEST_FACTOR * (4 * LARGEST_TIME_FACTOR if asked.time or asked.at else 1.0)
+        is_timed = bool(asked.time or asked.at)
+        # What was true at another time is found at half its score, see `_as_of_then`: more hits are looked at.
+        size = max(_POOL, 2 * asked.limit) * (4 if is_timed else 1)
+        lift = LARGEST_FACTOR * (LARGEST_TIME_FACTOR if is_timed else 1.0)
         while True:
             answer = self._search(replace(request, limit=size))
             judged = self._judged(answer, asked, counts)[: asked.limit]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from findling.text.statements.words import SaidWord, content, written_words
 
-__all__ = ["Fact", "fact_of"]
+__all__ = ["MANY", "RELATIONS", "Fact", "fact_of"]
 
 
 class Fact(NamedTuple):
@@ -34,9 +34,14 @@ _VALUE_KINDS = {
     **dict.fromkeys(("@open", "@close"), ("clock",)),
     **dict.fromkeys(("@price", "@rent", "@salary", "@size"), ("number",)),
 }
-_AFTER = frozenset({"@manager", "@use", "@car", "@room", "@version", "@name", "@role", "@like", "@hate", "@speak"})
-_SOFT = frozenset({"@use", "@car", "@role", "@doctor", "@like", "@hate", "@speak"})
+_AFTER = frozenset({"@manager", "@use", "@car", "@room", "@version", "@name", "@role"})
+MANY = frozenset({"@like", "@hate", "@speak"})
+"""Relations with many values: nothing makes a newer one certain."""
+_SOFT = frozenset({"@use", "@car", "@role", "@doctor"})
 """Relations that may have several values: only a word such as `now` makes a newer one certain."""
+
+RELATIONS = frozenset({*_VALUE_KINDS, *_AFTER, *MANY, "@live", "@host", "@work", "@location", "@leader", "@owner"})
+"""Concepts that may be meant without a word: Apollo moved to Friday."""
 
 _PROPERTIES = frozenset(
     "@phone @email @password @birthday @deadline @price @rent @salary @manager @leader @owner @contact @location "
@@ -52,6 +57,7 @@ _SEVERAL = frozenset(
     "freund bruder schwest sohn tocht hobby sprach haustier katz hund @like @hate @speak @prefer favourit".split()
 ) - {"favourit"}
 
+_LONGEST_VALUE = 8
 _COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?::|\s=)\s+(?P<value>\S.*)$")
 _CHANGED = re.compile(
     r"^(?P<slot>.+?)\s+(?:(?:was|were|is|are|has|have|had|been|being|got|will|be|just|recently|finally)\s+)*"
@@ -111,7 +117,12 @@ def _of_sides(slot: str, value: str, now: float) -> Fact | None:
     clause = _of_words(written_words(f"{slot} is", now))
     if clause is not None and clause.value:
         return None  # the left side is a whole sentence
-    right = _value(written_words(value, now))
+    words = written_words(value, now)
+    right = _value(words)
+    says_something = any(word.key in _VERBS or word.key == "=have" or word.key.startswith("~") for word in words)
+    is_property = _is_property(written_words(slot, now))
+    if not is_property or says_something or len(right) > _LONGEST_VALUE or "!" in value:
+        return None  # `Anna: that is nice` is said by Anna
     return _made(left, right, _kind(right, ""), is_single=_has_one_value(left))
 
 
@@ -172,6 +183,8 @@ def _rule_of(word: SaidWord, words: Sequence[SaidWord], place: int) -> _Rule | N
         return _by_role
     if word.key == "@leader":
         return _by_leader
+    if word.key in MANY:
+        return _by_taste
     if word.key in _AFTER:
         return _by_place
     return None
@@ -239,6 +252,16 @@ def _by_leader(words: Sequence[SaidWord], place: int) -> Fact | None:
     else:
         return None
     return _made([word for word in listed if word not in values], values, "text", is_single=True)
+
+
+def _by_taste(words: Sequence[SaidWord], place: int) -> Fact | None:
+    """Somebody likes something: no sentence, no infinitive, and not `it looks like rain`."""
+    before, after = content(words[:place]), content(words[place + 1 :])
+    is_subject = len(before) == 1 and (before[0].kind == "name" or before[0].key.startswith("~"))
+    is_plain = words[place + 1 : place + 2] and words[place + 1].text.casefold() not in ("to", "how", "when", "that")
+    if not is_subject or not is_plain or len(after) > 3 or any(word.key.startswith("~") for word in after):
+        return None
+    return _made([*before, words[place]], after, "text", is_single=False)
 
 
 def _by_place(words: Sequence[SaidWord], place: int) -> Fact | None:
@@ -325,7 +348,7 @@ def _is_property(words: Sequence[SaidWord]) -> bool:
     listed = content(words)
     if any(word.key in _PROPERTIES for word in listed):
         return True
-    belongs = any(word.role == "of" for word in listed) or any(word.key == "=pronoun" for word in words[:1])
+    belongs = any(word.role == "of" for word in listed) or any(word.text.casefold() in _OWNING for word in words[:1])
     return belongs and len(listed) > 1
 
 
@@ -370,7 +393,7 @@ def _kind(values: Sequence[SaidWord], role: str) -> str:
 
 
 def _made(slot: Sequence[SaidWord], values: Sequence[SaidWord], kind: str, *, is_single: bool) -> Fact | None:
-    if not slot or not values or len(values) > 8:
+    if not slot or not values or len(values) > _LONGEST_VALUE:
         return None
     keys = frozenset(word.key for word in slot)
     if "@location" in keys and len(keys) > 1:

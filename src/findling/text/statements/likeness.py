@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from findling.text.statements.facts import Fact, fact_of
+from findling.text.statements.facts import MANY, Fact, fact_of
 from findling.text.statements.periods import validity
 from findling.text.statements.words import SaidWord, content, written_words
 
@@ -25,6 +25,9 @@ NearWords = Callable[[str, str], float]
 _NEAR = 0.7
 """Least cosine of instant vectors of synonyms. Of 26 pairs 6 reach it, and of 24 that are alike and differ
 (`cheap` and `expensive`, `brother` and `sister`) one, which is among the opposites."""
+
+_FEWEST = 2
+"""Words that a statement has at least. "That is great" says nothing that could be told from another one."""
 
 _MOST_NEAR = 2
 """Most words of a statement that only meaning connects."""
@@ -69,7 +72,7 @@ def read_statement(text: str, now: float) -> Reading:
 
 def compare(old: Reading, new: Reading, near: NearWords | None = None) -> str:
     """`copy`, `update` or `conflict`; empty for statements that may stand beside each other."""
-    if not old.words or not new.words or old.is_past != new.is_past:
+    if min(len(old.words), len(new.words)) < _FEWEST or old.is_past != new.is_past or "?" in (old.text + new.text):
         return ""
     if old.is_negated != new.is_negated:
         if not _is_same(old, new, None):
@@ -85,6 +88,8 @@ def _of_facts(old: Reading, new: Reading) -> str:
     one, other = old.fact, new.fact
     if one is None or other is None or not _same_slot(one, other) or _same_value(one, other):
         return ""
+    if one.slot & MANY:
+        return CONFLICT
     if set(one.value) < set(other.value) or set(other.value) < set(one.value):
         return CONFLICT if one.is_single and other.is_single else ""
     is_version = _named(one.value) == _named(other.value) != ()

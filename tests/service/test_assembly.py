@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import Hit, SearchAnswer
+from findling.domain.values import as_dict, changed
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.retrieve.legs import Retrievers
+from findling.service.client.daemon import from_json
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.testing.reference.memory_store import MemoryStore
@@ -216,3 +222,25 @@ def test_no_hit_is_lost_or_repeated_between_two_pages(
         behind = set(new[new.index(mark) + 1 :]) - set(shown)
         assert later == [rid for rid in new if rid in behind]
         assert behind >= set(old[limit:]) & set(new) - set(new[: new.index(mark)])
+
+
+def test_receipts_and_symbols_are_made_when_they_are_read_and_nobody_can_tell(tmp_path: Path) -> None:
+    TypeAdapter(Hit).json_schema()  # gives a class defaults that it lacks
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "falcon.py").write_text("class Falcon:\n    def fly(self):\n        return self.wings\n" * 9)
+    own = {"store.home": str(tmp_path / "home"), "semantic.refine": "never"}
+    with open_engine(tmp_path / "root", settings=Settings().override(own, "test")) as opened:
+        opened.index()
+        late, read, shown, hashed, sent, other = (ask(opened, "fly falcon").hits[0] for _ in range(6))
+        plain = from_json(Hit, json.loads(json.dumps(as_dict(read))))
+    assert "symbol" not in vars(late)
+    assert "matches" not in vars(late.receipt)
+    assert type(plain) is type(late) and vars(plain).keys() == vars(read).keys() >= {"symbol", "receipt"}
+    assert plain.symbol and plain.receipt.matches
+    assert repr(shown) == repr(plain)
+    assert hash(hashed) == hash(plain)
+    assert pickle.loads(pickle.dumps(sent)) == plain == sent
+    assert msgspec.json.encode(other) == msgspec.json.encode(plain)
+    assert replace(late, score=0.5) == replace(plain, score=0.5)
+    assert changed(late.receipt, words=0.5) == replace(plain.receipt, words=0.5)
+    assert list(vars(late)) == list(vars(plain))

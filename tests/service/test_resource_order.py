@@ -60,6 +60,12 @@ def test_the_definition_of_a_name_is_first_however_often_others_use_it(engine: f
     assert paths(engine.search("Pool"))[0] == "app/pool.py"
 
 
+def test_a_name_may_be_counted_without_hits(engine: findling.Engine) -> None:
+    answer = engine.search("Session", limit=0)
+    assert not answer.hits
+    assert answer.total == engine.search("Session").total > 0
+
+
 def test_files_yield_to_others_and_tests_come_last_unless_asked_for(engine: findling.Engine) -> None:
     found = paths(engine.search("session pool request", limit=5))
     assert len(set(found)) >= 4

@@ -126,7 +126,7 @@ class Step:
     reason: str
 
 
-@record(kw_only=True)
+@record(kw_only=True, in_parts=True)
 class Receipt:
     """The reasons of a hit's place. Ranks count from 1 and are 0 in a leg that has not found it.
 
@@ -178,7 +178,7 @@ class Passage:
     lines: tuple[Line, ...]
 
 
-@record(kw_only=True)
+@record(kw_only=True, in_parts=True)
 class Hit:
     """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit.
 

@@ -12,6 +12,7 @@ from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import StoredChunk
 from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, Step, TermMatch
+from findling.domain.values import begun
 from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Run, line_span, runs
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
 from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
@@ -98,11 +99,13 @@ def _alternatives(node: Node) -> Iterator[Same]:
 
 
 def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
-    """The hit that people and programs see."""
-    chunk, resource, _ = ranked.stored
-    shown = _show(ranked.stored, asked)
+    """The hit that people and programs see; its symbol and the details of its receipt are made when they are read."""
+    stored = chunk, resource, _ = ranked.stored
+    shown = _show(stored, asked)
     first, last = line_span(chunk)
-    hit = Hit(
+    hit = begun(
+        Hit,
+        lambda: {"symbol": _symbol(stored, shown.best.number)},
         id=f"{chunk.cid:016x}",
         rid=resource.rid,
         path=resource.path,
@@ -117,8 +120,10 @@ def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
         place=shown.best.place,
         author=resource.author,
         at=resource.updated_at,
-        symbol=_symbol(ranked.stored, shown.best.number),
-        receipt=_receipt(ranked, _matches(ranked.stored, shown.words, asked.forms), asked, store),
+        receipt=_receipt(ranked, shown.words, asked, store),
+        passages=(),
+        around=(),
+        workspace="",
     )
     if resource.type == "chat":
         from findling.pipelines.answer.chat_context import in_conversation
@@ -235,41 +240,42 @@ def _shown_spans(spans: list[Match], identifiers: Mapping[str, set[str]]) -> lis
     return [span for span in spans if not noise.issuperset(span[2])] if noise else spans
 
 
-def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpec, store: ReadStore) -> Receipt:
-    candidate = ranked.candidate
+def _receipt(ranked: Ranked, words: Sequence[WordSpan], asked: HighlightSpec, store: ReadStore) -> Receipt:
+    """The receipt of a hit; the say of its words and of the legs is told when somebody reads it."""
+    resource = ranked.stored.resource
+    older, newer = tuple[str, ...](), tuple[str, ...]()
+    if "supersedes" in resource.fields or any(step.name == "superseded" for step in ranked.steps):
+        from findling.pipelines.answer.versions import predecessors, replaced_by, successors
+
+        older = predecessors(store, resource)
+        newer = successors(resource.rid, replaced_by(store, [resource.rid]))
+    return begun(Receipt, lambda: _told(ranked, words, asked), supersedes=older, superseded_by=newer)
+
+
+def _told(ranked: Ranked, words: Sequence[WordSpan], asked: HighlightSpec) -> dict[str, object]:
+    """The values of a receipt that words and legs give."""
+    candidate, matches = ranked.candidate, _matches(ranked.stored, words, asked.forms)
     legs = {one.leg: one for one in candidate.evidence}
-    words, near = legs.get(KEYWORD, _NOTHING), legs.get(SEMANTIC, _NOTHING)
+    by_words, near = legs.get(KEYWORD, _NOTHING), legs.get(SEMANTIC, _NOTHING)
     counts: dict[str, int] = {}
     for match in matches:
         counts[match.term] = counts.get(match.term, 0) + match.count
-    receipt = Receipt(
-        keyword_rank=words.rank,
-        keyword_score=round(words.raw, 4),
-        vector_rank=near.rank,
-        vector_score=round(near.raw, 4),
-        speed=near.why,
-        words=words.worth,
-        meaning=near.worth,
-        fused_score=round(candidate.score, 4),
-        final_score=round(ranked.score, 4),
-        parts=tuple([_part(one) for one in candidate.evidence]),
-        steps=(*ranked.steps, *_context_step(ranked.stored, matches)),
-        matches=matches,
-        aliases=tuple(_aliases(ranked.stored, asked.same, counts)) if asked.same else (),
-        missing=tuple(_missing(asked, counts)),
-    )
-    resource = ranked.stored.resource
-    is_superseded = any(step.name == "superseded" for step in ranked.steps)
-    if not is_superseded and "supersedes" not in resource.fields:
-        return receipt
-    from findling.pipelines.answer.versions import predecessors, replaced_by, successors
-
-    replaced = replaced_by(store, [resource.rid])
-    return replace(
-        receipt,
-        supersedes=predecessors(store, resource),
-        superseded_by=successors(resource.rid, replaced),
-    )
+    return {
+        "keyword_rank": by_words.rank,
+        "keyword_score": round(by_words.raw, 4),
+        "vector_rank": near.rank,
+        "vector_score": round(near.raw, 4),
+        "speed": near.why,
+        "words": by_words.worth,
+        "meaning": near.worth,
+        "fused_score": round(candidate.score, 4),
+        "final_score": round(ranked.score, 4),
+        "parts": tuple([_part(one) for one in candidate.evidence]),
+        "steps": (*ranked.all_steps, *_context_step(ranked.stored, matches)),
+        "matches": matches,
+        "aliases": tuple(_aliases(ranked.stored, asked.same, counts)) if asked.same else (),
+        "missing": tuple(_missing(asked, counts)),
+    }
 
 
 def _context_step(stored: StoredChunk, matches: Sequence[TermMatch]) -> tuple[Step, ...]:

@@ -117,7 +117,7 @@ def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list
     if plan.boosts:
         fields |= {"heading": terms("\n".join(chunk.heading)), "tags": terms(" ".join(resource.tags))}
         # Evidence about resources may have counted the file name already.
-        told = {step.name for step in entry.steps}
+        told = {step.name for step in entry.all_steps}
         found += [field_match(field, asked, words) for field, words in fields.items() if field not in told]
         found += _boosts_of_the_writer(entry, asked, plan, now)
         if plan.phrase_boost <= 1:

@@ -32,7 +32,8 @@ __all__ = [
 class Ranked(NamedTuple):
     """A candidate that stands up to the truth: its chunk, its score so far, and what has moved it.
 
-    `others` are the entries that it stands for in an answer that is grouped, best first.
+    `others` are the entries that it stands for in an answer that is grouped, best first. The steps of its candidate
+    come before its own if its score `follows` that of the candidate.
     """
 
     stored: StoredChunk
@@ -40,6 +41,12 @@ class Ranked(NamedTuple):
     score: float
     steps: tuple[Step, ...] = ()
     others: tuple[Ranked, ...] = ()
+    follows: bool = False
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """All steps to its score, worded only for who reads them."""
+        return (*self.candidate.steps, *self.steps) if self.follows else self.steps
 
 
 @record()

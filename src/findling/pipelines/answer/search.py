@@ -346,7 +346,7 @@ def _load_chunks(
             if chunk.resource.rid in seen:
                 continue
             seen.add(chunk.resource.rid)
-        ranked.append(Ranked(chunk, candidate, candidate.score, candidate.steps))
+        ranked.append(Ranked(chunk, candidate, candidate.score, follows=True))
     return ranked
 
 

@@ -258,7 +258,7 @@ def _by_resources(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Fo
 
     Either some of the best may be code, or the question is a name that code defines.
     """
-    if not question.plan.route or question.reading == "browse" or legs.keyword.unit == "page":
+    if not found.candidates or not question.plan.route or question.reading == "browse" or legs.keyword.unit == "page":
         return found
     best = [candidate.cid for candidate in found.candidates[:COMPARED]]
     resources = legs.store.resources_of(best)

@@ -68,10 +68,25 @@ def test_ids_of_chunks_are_those_of_the_reference(parts: list[str], headings: li
     assert core().chunk_rows(*given) == document_build._rows(*given)
 
 
+@given(st.text(st.sampled_from("\n\nab \v\x0e"), max_size=200), st.lists(st.tuples(st.integers(0), st.integers(0))))
+@example("\n" * 300, [(0, 300), (299, 300), (7, 7), (300, 300)])
+def test_lines_of_chunks_are_those_of_the_reference(text: str, spans: list[tuple[int, int]]) -> None:
+    places = [sorted((first % (len(text) + 1), last % (len(text) + 1))) for first, last in spans]
+    given = text, [Piece(start, end, ()) for start, end in places], None, "", 0, document_build._REPEAT
+    assert core().chunk_rows(*given) == document_build._rows(*given)
+
+
+@pytest.mark.parametrize("lines", [[1, 1], None])
 @pytest.mark.parametrize("piece", [(-1, 1, ()), (2, 1, ()), (0, 4, ()), (0, 1, (3,)), (0, 1), "ab"])
-def test_a_piece_that_cannot_be_is_refused(piece: Any) -> None:
+def test_a_piece_that_cannot_be_is_refused(piece: Any, lines: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
-        core().chunk_rows("abc", [piece], [1, 1], "", 0, 0)
+        core().chunk_rows("abc", [piece], lines, "", 0, 0)
+
+
+@pytest.mark.parametrize(("text", "lines"), [("é\n", None), ("abc", []), ("abc", (1, 1))])
+def test_lines_that_cannot_be_are_refused(text: str, lines: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        core().chunk_rows(text, [(0, 1, ())], lines, "", 0, 0)
 
 
 @given(TEXTS)

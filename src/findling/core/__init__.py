@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "6"
+_VERSION = "7"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 
@@ -24,8 +24,17 @@ class NativeCore(Protocol):
 
     def count_bytes(self, text: str, wanted: bytes) -> int: ...
 
+    def code_pieces(
+        self,
+        text: str,
+        definitions: list[Any],
+        size: int,
+        attached: Callable[[int], int],
+        after: Callable[[int, int, int], int],
+    ) -> list[tuple[int, int, tuple[str, ...]]]: ...
+
     def chunk_rows(
-        self, text: str, pieces: list[Any], lines: list[int], title: str, bits: int, repeat: int
+        self, text: str, pieces: list[Any], lines: list[int] | None, title: str, bits: int, repeat: int
     ) -> list[tuple[Any, ...]]: ...
 
     def matching_spans(

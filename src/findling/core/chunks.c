@@ -1,4 +1,5 @@
-/* The ids and digests of chunks, which are hashes (BLAKE2b, RFC 7693). The rules stand in document_build.py. */
+/* The ids and digests of chunks, which are hashes (BLAKE2b, RFC 7693), and their lines. The rules stand in
+ * document_build.py. */
 
 #include "native.h"
 
@@ -149,9 +150,30 @@ static int count_before(PyObject *seen, uint64_t bits, uint64_t *times) {
 typedef struct {
     PyObject *text, *title, *lines, *seen, *nothing;
     uint64_t resource, repeat;
+    Py_ssize_t reached, line;
 } Source;
 
-static PyObject *chunk_row(const Source *given, const Utf8 *utf8, Py_ssize_t ordinal, PyObject *piece) {
+/* The breaks in a text that is ASCII. */
+static Py_ssize_t count_breaks(const char *text, Py_ssize_t size) {
+    Py_ssize_t found = 0;
+    for (; size >= 8; text += 8, size -= 8) {
+        uint64_t others = (eight_bytes(text) ^ EACH('\n')) + EACH(0x7f);
+        found += (Py_ssize_t)(((~others & EACH(0x80)) >> 7) * EACH(1) >> 56);
+    }
+    for (; size > 0; size--) found += *text++ == '\n';
+    return found;
+}
+
+/* The line of an offset, counted on from the offset that was asked for last. */
+static Py_ssize_t line_at(Source *given, const Utf8 *utf8, Py_ssize_t offset) {
+    Py_ssize_t from = given->reached;
+    given->line += offset >= from ? count_breaks(utf8->data + from, offset - from)
+                                  : -count_breaks(utf8->data + offset, from - offset);
+    given->reached = offset;
+    return given->line;
+}
+
+static PyObject *chunk_row(Source *given, const Utf8 *utf8, Py_ssize_t ordinal, PyObject *piece) {
     Py_ssize_t start, end, length = PyUnicode_GetLength(given->text);
     PyObject *heading, *part = NULL;
     Utf8 own = {utf8->data, 0, NULL};
@@ -159,7 +181,9 @@ static PyObject *chunk_row(const Source *given, const Utf8 *utf8, Py_ssize_t ord
     Hash hash, passage;
     if (!PyTuple_Check(piece)) return PyErr_Format(PyExc_TypeError, "a piece is no tuple");
     if (!PyArg_ParseTuple(piece, "nnO!", &start, &end, &PyTuple_Type, &heading)) return NULL;
-    if (start < 0 || start > end || end > length || PyList_Size(given->lines) < 2 * ordinal + 2)
+    int is_counted = given->lines == Py_None;
+    if (start < 0 || start > end || end > length
+        || (is_counted ? utf8->size != length : PyList_Size(given->lines) < 2 * ordinal + 2))
         return PyErr_Format(PyExc_ValueError, "a piece lies outside of its text");
     if (utf8->size == length) {
         own.data += start;
@@ -174,9 +198,16 @@ static PyObject *chunk_row(const Source *given, const Utf8 *utf8, Py_ssize_t ord
     if (read_heading(heading, given->title, &under, &passage) == 0) {
         uint64_t bits = end_bits(&hash) ^ under ^ given->resource;
         add_bytes(&passage, own.data, (size_t)own.size);
-        if (count_before(given->seen, bits, &times) == 0)
-            result = Py_BuildValue("(Ky#nnnOOOO)", (bits + times * given->repeat) & INT64_MAX, end_hash(&passage),
-                                   (Py_ssize_t)16, ordinal, start, end, PyList_GetItem(given->lines, 2 * ordinal),
+        int failed = count_before(given->seen, bits, &times);
+        uint64_t id = (bits + times * given->repeat) & INT64_MAX;
+        const uint8_t *digest = end_hash(&passage);
+        if (!failed && is_counted) {
+            Py_ssize_t first = line_at(given, utf8, start), last = line_at(given, utf8, end > start ? end - 1 : start);
+            result = Py_BuildValue("(Ky#nnnnnOO)", id, digest, (Py_ssize_t)16, ordinal, start, end, first, last, heading,
+                                   given->nothing);
+        } else if (!failed)
+            result = Py_BuildValue("(Ky#nnnOOOO)", id, digest, (Py_ssize_t)16, ordinal, start, end,
+                                   PyList_GetItem(given->lines, 2 * ordinal),
                                    PyList_GetItem(given->lines, 2 * ordinal + 1), heading, given->nothing);
     }
     Py_XDECREF(own.owner);
@@ -189,10 +220,13 @@ PyObject *native_chunk_rows(PyObject *module, PyObject *arguments) {
     PyObject *pieces, *result = NULL;
     Utf8 utf8;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "UO!O!UKK", &given.text, &PyList_Type, &pieces, &PyList_Type, &given.lines,
-                          &given.title, &given.resource, &given.repeat)
-        || utf8_of(given.text, &utf8) < 0)
+    if (!PyArg_ParseTuple(arguments, "UO!OUKK", &given.text, &PyList_Type, &pieces, &given.lines, &given.title,
+                          &given.resource, &given.repeat))
         return NULL;
+    if (given.lines != Py_None && !PyList_Check(given.lines)) return PyErr_Format(PyExc_TypeError, "lines are no list");
+    if (utf8_of(given.text, &utf8) < 0) return NULL;
+    given.reached = 0;
+    given.line = 1;
     given.seen = PyDict_New();
     given.nothing = PyTuple_New(0);
     if (given.seen != NULL && given.nothing != NULL) result = PyList_New(PyList_Size(pieces));

@@ -7,7 +7,7 @@
 #ifndef FINDLING_NATIVE_H
 #define FINDLING_NATIVE_H
 
-#define FINDLING_CORE_VERSION "6" /* as in __init__.py; raised when a function changes its arguments or its answer */
+#define FINDLING_CORE_VERSION "7" /* as in __init__.py; raised when a function changes its arguments or its answer */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -72,6 +72,7 @@ PyObject *scan_kernels(void);
 /* The bytes of the space that begins here, as `\s` knows spaces; 0 when there is none. */
 int space_size(const char *text, Py_ssize_t at, Py_ssize_t size);
 
+PyObject *native_code_pieces(PyObject *module, PyObject *arguments);
 PyObject *native_chunk_rows(PyObject *module, PyObject *arguments);
 PyObject *native_best_lines(PyObject *module, PyObject *arguments);
 PyObject *native_vocabulary(PyObject *module, PyObject *arguments);

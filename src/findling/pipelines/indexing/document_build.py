@@ -64,18 +64,24 @@ def with_own_ids(document: Document) -> Document:
 
 
 def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
-    ends = [offset for start, end, _ in pieces for offset in (start, max(start, end - 1))]
-    given = text, list(pieces), line_numbers(text, ends), context_title(resource)
-    bits = _hash(_encoded(resource.rid), b"resource")
-    rows = _rows(*given, bits, _REPEAT) if native is None else native.chunk_rows(*given, bits, _REPEAT)
+    is_counted = native is not None and text.isascii() and "\r" not in text
+    lines = None if is_counted else line_numbers(text, _ends(pieces))
+    given = text, list(pieces), lines, context_title(resource), _hash(_encoded(resource.rid), b"resource"), _REPEAT
+    rows = _rows(*given) if native is None else native.chunk_rows(*given)
     # Not `Chunk(*row)`, which is a call of Python code for each of them.
     return list(map(partial(tuple.__new__, Chunk), rows))
 
 
+def _ends(pieces: Iterable[Piece]) -> list[int]:
+    """The places of the first and the last character of each piece."""
+    return [offset for start, end, _ in pieces for offset in (start, max(start, end - 1))]
+
+
 def _rows(
-    text: str, pieces: list[Piece], lines: list[int], title: str, resource_bits: int, repeat: int
+    text: str, pieces: list[Piece], lines: list[int] | None, title: str, resource_bits: int, repeat: int
 ) -> list[tuple[Any, ...]]:
     """The values of a chunk for each piece. Three hashes make an id: an edit elsewhere changes none of them."""
+    lines = line_numbers(text, _ends(pieces)) if lines is None else lines
     seen: dict[int, int] = {}
     rows = []
     for ordinal, (start, end, heading) in enumerate(pieces):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache, partial
 from typing import NamedTuple
 
+from findling.core import native
 from findling.domain.resources import Piece
 from findling.text.chunking.code_grammars import LineGrammar, grammar_of
 from findling.text.chunking.defined_names import definition_lines
@@ -29,7 +30,10 @@ def chunk_code(text: str, lang: str, size: int, syntax: bool = False) -> list[Pi
         return [Piece(start, end, _heading(code, (), names))] if start < end else []
     found = definitions(text, lang) if syntax else None
     code = _Code(text, size, grammar, _definition_lines(text, lang) if found is None else found)
-    return _split(code, _Stretch(0, len(text), 0, len(code.definitions)), (), depth=0)
+    if native is None or found is not None or not text.isascii():
+        return _split(code, _Stretch(0, len(text), 0, len(code.definitions)), (), depth=0)
+    asked = partial(_attached_start, code), partial(_statements_end, text)
+    return list(map(_found, native.code_pieces(text, code.definitions, size, *asked)))
 
 
 _MAX_DEPTH = 4
@@ -79,7 +83,8 @@ def _definition_lines(text: str, lang: str) -> list[Definition]:
 
 
 _definition, _stretch = partial(tuple.__new__, Definition), partial(tuple.__new__, _Stretch)
-"""A definition and a stretch of all their values; the call of the class would be one of Python code."""
+_found = partial(tuple.__new__, Piece)
+"""A definition, a stretch and a piece of all their values; the call of a class would be one of Python code."""
 
 
 def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
@@ -91,14 +96,15 @@ def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -
     if parts[0].first == parts[0].last:
         pieces += _windows(code, parts[0].start, parts[0].end, scope)
         del parts[0]
-    position = 0
-    while position < len(parts):
+    position, count, found = 0, len(parts), code.definitions
+    while position < count:
         start = parts[position].start
+        most = start + code.size
         following = position
-        while following < len(parts) and parts[following].end - start <= code.size:
+        while following < count and parts[following].end <= most:
             following += 1
         if following > position:
-            names = (code.definitions[part.first] for part in parts[position:following] if part.first < part.last)
+            names = [found[first] for _, _, first, last in parts[position:following] if first < last]
             pieces += _piece(code, start, parts[following - 1].end, _heading(code, scope, names))
         else:
             following = position + 1
@@ -109,27 +115,23 @@ def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -
 
 def _parts(code: _Code, stretch: _Stretch) -> list[_Stretch]:
     """The outermost definitions with what is attached to them, and what stands between them and is worth a part."""
-    text, found = code.text, code.definitions
+    text, size, found = code.text, code.size, code.definitions
     level = found[stretch.first].level
-    members = [index for index in range(stretch.first, stretch.last) if found[index].level == level]
+    members = [index for index in range(stretch.first, stretch.last) if found[index][4] == level]
     # Most definitions stand below an empty line: nothing is attached and no line above has to be looked at.
     bounds = [
-        start if text[(start := found[index].start) - 2] == "\n" else max(stretch.start, _attached_start(code, index))
+        start if text[(start := found[index][0]) - 2] == "\n" else max(stretch.start, _attached_start(code, index))
         for index in members
     ]
     bounds.append(stretch.end)
     members.append(stretch.last)
     parts: list[_Stretch] = []
     reached = stretch.start
-    for position, start in enumerate(bounds[:-1]):
-        index, following = members[position : position + 2]
-        end = bounds[position + 1]
-        if 0 <= found[index].end < end and not _CLOSING.fullmatch(text, found[index].end, end):
-            end = found[index].end
+    for index, following, start, end in zip(members, members[1:], bounds, bounds[1:], strict=False):
+        if 0 <= (own_end := found[index][3]) < end and not _CLOSING.fullmatch(text, own_end, end):
+            end = own_end
         # Only the head of a stretch may go along with a definition that is cut: it introduces what follows.
-        if start > reached and (
-            _stands_alone(start - reached, end - start, code.size) or (parts and end - start > code.size)
-        ):
+        if start > reached and (_stands_alone(start - reached, end - start, size) or (parts and end - start > size)):
             parts.append(_stretch((reached, start, index, index)))
             reached = start
         parts.append(_stretch((reached, end, index, following)))
@@ -145,14 +147,13 @@ def _split_part(code: _Code, part: _Stretch, scope: tuple[str, ...], depth: int)
         return _windows(code, part.start, part.end, scope)
     definition = code.definitions[part.first]
     inner_scope = _heading(code, scope, (definition,))
-    inner = part._replace(first=part.first + 1)
     end = part.end
     if definition.end < 0:
         indent = definition.signature_start - definition.start
         last_signature_end = code.definitions[part.last - 1].signature_end
-        after = _statements_after(indent).search(code.text, last_signature_end, end)
-        end = after.start() + 2 if after else end
-    return _split(code, inner._replace(end=end), inner_scope, depth) + _windows(code, end, part.end, scope)
+        end = _statements_end(code.text, indent, last_signature_end, end)
+    inner = _stretch((part.start, end, part.first + 1, part.last))
+    return _split(code, inner, inner_scope, depth) + _windows(code, end, part.end, scope)
 
 
 def _stands_alone(head: int, first: int, size: int) -> bool:
@@ -161,19 +162,21 @@ def _stands_alone(head: int, first: int, size: int) -> bool:
 
 
 def _windows(code: _Code, start: int, end: int, scope: tuple[str, ...]) -> list[Piece]:
-    return [Piece(*span, scope) for span in windows(code.text, start, end, code.size)]
+    if start >= end:  # as most of what follows a definition on its own level
+        return []
+    return [_found((first, last, scope)) for first, last in windows(code.text, start, end, code.size)]
 
 
 def _piece(code: _Code, start: int, end: int, heading: tuple[str, ...]) -> list[Piece]:
     start, end = trim(code.text, start, end)
-    return [Piece(start, end, heading)] if start < end else []
+    return [_found((start, end, heading))] if start < end else []
 
 
 def _heading(code: _Code, scope: tuple[str, ...], names: Iterable[Definition]) -> tuple[str, ...]:
     """The scope and, as one more step, as many signatures as fit."""
-    step = ""
+    text, step = code.text, ""
     for _, first, last, _, _ in names:
-        signature = code.text[first:last].rstrip()
+        signature = text[first:last].rstrip()
         if "  " in signature or "\t" in signature or "\n" in signature:
             signature = " ".join(signature.split())
         longer = f"{step}, {signature}" if step else signature
@@ -181,6 +184,12 @@ def _heading(code: _Code, scope: tuple[str, ...], names: Iterable[Definition]) -
             return (*scope, f"{step or longer[: _MAX_STEP - 1]}…")
         step = longer
     return (*scope, step) if step else scope
+
+
+def _statements_end(text: str, indent: int, start: int, end: int) -> int:
+    """The end of what belongs to a definition: where statements of its own level follow, or all of it."""
+    after = _statements_after(indent).search(text, start, end)
+    return after.start() + 2 if after else end
 
 
 @cache

@@ -1,5 +1,4 @@
-/* The ids and digests of chunks, which are hashes (BLAKE2b, RFC 7693), and their lines. The rules stand in
- * document_build.py. */
+/* The ids and digests of chunks, hashes (BLAKE2b, RFC 7693), and their lines. The rules stand in document_build.py. */
 
 #include "native.h"
 
@@ -153,24 +152,15 @@ typedef struct {
     Py_ssize_t reached, line;
 } Source;
 
-/* The breaks in a text that is ASCII. */
-static Py_ssize_t count_breaks(const char *text, Py_ssize_t size) {
-    Py_ssize_t found = 0;
-    for (; size >= 8; text += 8, size -= 8) {
-        uint64_t others = (eight_bytes(text) ^ EACH('\n')) + EACH(0x7f);
-        found += (Py_ssize_t)(((~others & EACH(0x80)) >> 7) * EACH(1) >> 56);
-    }
-    for (; size > 0; size--) found += *text++ == '\n';
-    return found;
-}
-
-/* The line of an offset, counted on from the offset that was asked for last. */
-static Py_ssize_t line_at(Source *given, const Utf8 *utf8, Py_ssize_t offset) {
-    Py_ssize_t from = given->reached;
-    given->line += offset >= from ? count_breaks(utf8->data + from, offset - from)
-                                  : -count_breaks(utf8->data + offset, from - offset);
+/* The line of an offset as it was given, or else counted on from the one before, in a text of ASCII. */
+static PyObject *line_at(Source *given, const Utf8 *utf8, Py_ssize_t offset, Py_ssize_t number) {
+    if (given->lines != Py_None) return Py_NewRef(PyList_GetItem(given->lines, number));
+    Py_ssize_t from = given->reached < offset ? given->reached : offset, to = given->reached + offset - from;
+    Py_ssize_t breaks = 0;
+    for (Py_ssize_t at = from; at < to; at++) breaks += utf8->data[at] == '\n';
+    given->line += from == offset ? -breaks : breaks;
     given->reached = offset;
-    return given->line;
+    return PyLong_FromSsize_t(given->line);
 }
 
 static PyObject *chunk_row(Source *given, const Utf8 *utf8, Py_ssize_t ordinal, PyObject *piece) {
@@ -181,9 +171,8 @@ static PyObject *chunk_row(Source *given, const Utf8 *utf8, Py_ssize_t ordinal, 
     Hash hash, passage;
     if (!PyTuple_Check(piece)) return PyErr_Format(PyExc_TypeError, "a piece is no tuple");
     if (!PyArg_ParseTuple(piece, "nnO!", &start, &end, &PyTuple_Type, &heading)) return NULL;
-    int is_counted = given->lines == Py_None;
     if (start < 0 || start > end || end > length
-        || (is_counted ? utf8->size != length : PyList_Size(given->lines) < 2 * ordinal + 2))
+        || (given->lines == Py_None ? utf8->size != length : PyList_Size(given->lines) < 2 * ordinal + 2))
         return PyErr_Format(PyExc_ValueError, "a piece lies outside of its text");
     if (utf8->size == length) {
         own.data += start;
@@ -198,17 +187,11 @@ static PyObject *chunk_row(Source *given, const Utf8 *utf8, Py_ssize_t ordinal, 
     if (read_heading(heading, given->title, &under, &passage) == 0) {
         uint64_t bits = end_bits(&hash) ^ under ^ given->resource;
         add_bytes(&passage, own.data, (size_t)own.size);
-        int failed = count_before(given->seen, bits, &times);
-        uint64_t id = (bits + times * given->repeat) & INT64_MAX;
-        const uint8_t *digest = end_hash(&passage);
-        if (!failed && is_counted) {
-            Py_ssize_t first = line_at(given, utf8, start), last = line_at(given, utf8, end > start ? end - 1 : start);
-            result = Py_BuildValue("(Ky#nnnnnOO)", id, digest, (Py_ssize_t)16, ordinal, start, end, first, last, heading,
+        if (count_before(given->seen, bits, &times) == 0)
+            result = Py_BuildValue("(Ky#nnnNNOO)", (bits + times * given->repeat) & INT64_MAX, end_hash(&passage),
+                                   (Py_ssize_t)16, ordinal, start, end, line_at(given, utf8, start, 2 * ordinal),
+                                   line_at(given, utf8, end > start ? end - 1 : start, 2 * ordinal + 1), heading,
                                    given->nothing);
-        } else if (!failed)
-            result = Py_BuildValue("(Ky#nnnOOOO)", id, digest, (Py_ssize_t)16, ordinal, start, end,
-                                   PyList_GetItem(given->lines, 2 * ordinal),
-                                   PyList_GetItem(given->lines, 2 * ordinal + 1), heading, given->nothing);
     }
     Py_XDECREF(own.owner);
     Py_XDECREF(part);

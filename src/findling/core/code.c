@@ -1,11 +1,8 @@
-/* Pieces of code in ASCII: cut at its definitions, packed, or cut into windows. The rules stand in code_chunks.py and
- * windows.py, under the same names. */
+/* Pieces of code in ASCII: definitions, packed or cut. The rules stand in code_chunks.py and windows.py. */
 
 #include "native.h"
 
-#define MAX_DEPTH 4
-#define MAX_STEP 80
-#define LONGEST_CUT 64
+enum { MAX_DEPTH = 4, MAX_STEP = 80, LONGEST_CUT = 64 };
 
 typedef struct { Py_ssize_t start, signature, signature_end, level; } Definition;
 typedef struct { Py_ssize_t start, end, first, last; } Stretch;
@@ -38,8 +35,6 @@ static Py_ssize_t skip_blank_lines(const char *text, Py_ssize_t start, Py_ssize_
     Py_ssize_t first = skip_blank(text, start, end), line = first == end ? end : behind(text, '\n', '\n', start, first);
     return line < start ? start : line;
 }
-
-/* --- windows --- */
 
 static Py_ssize_t blank_line(const char *text, Py_ssize_t floor, Py_ssize_t limit) {
     for (Py_ssize_t at = limit - 2; at >= floor; at--)
@@ -102,8 +97,6 @@ static int add_windows(const Code *code, Py_ssize_t start, Py_ssize_t end, PyObj
     }
     return failed ? failed : add_piece(code, start, end, scope);
 }
-
-/* --- definitions --- */
 
 /* The scope and, as one more step, the signatures of the definitions that these parts begin with. */
 static PyObject *heading_of(const Code *code, PyObject *scope, const Stretch *parts, Py_ssize_t count) {

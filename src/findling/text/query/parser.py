@@ -89,11 +89,10 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
 
     `now` is what relative dates are reckoned from. Without an `intent` the text tells how it is meant.
     """
-    is_pasted = "\n" in text.strip()
-    text = visible(text)
+    typed, text = text.strip(), visible(text)
     if not text or text.isspace():
-        return Parsed(All(()), frozenset())
-    if is_pasted:
+        return Parsed(Any(()) if typed else All(()), frozenset())
+    if "\n" in typed:
         return _pasted(text, "a text of several lines is read as plain words")
     if text.lstrip().startswith("/") and (words := words_of_path(text.strip())):
         read = f"{shortened(text.strip())} may be a path and is read as the words {', '.join(words)}"

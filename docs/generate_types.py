@@ -18,7 +18,7 @@ import findling
 from findling.domain.permissions import Relation
 from findling.domain.plans import KNOBS
 from findling.domain.ports import SkippedPath
-from findling.domain.reports import Check, IndexProgress, IndexReport, Status
+from findling.domain.reports import Check, IndexProgress, IndexReport, RelatedAnswer, Status
 from findling.domain.resources import Resource
 from findling.domain.results import (
     AliasMatch,
@@ -143,6 +143,7 @@ def json_page() -> Iterator[str]:
         "findling search QUERY --explain-hit ID --json": "an Explanation, see above",
         "findling fetch ID --json": codes(_names(FetchedDocument)),
         "findling similar ID --json": "an answer, see above",
+        "findling related A [B] --json": f"`root`, {codes(_names(RelatedAnswer))}",
         "findling suggest TEXT --json": f"`text`, `suggestions`: a list of {codes(_names(Completion))}",
         "findling glossary list --json": "`groups`, `protected`",
         "findling glossary list --pending --json": "`pending`: a list of terms",

@@ -25,6 +25,7 @@ COMMANDS = [
     ["fetch", "decision:1"],
     ["search", "pilot", "--explain-hit", "decision:1"],
     ["similar", "decision:1"],
+    ["related", "decision:1"],
     ["suggest", "pil"],
     ["index", "--dry-run"],
     ["status", "--skipped"],

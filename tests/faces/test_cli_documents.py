@@ -1,4 +1,4 @@
-"""`fetch`, `similar` and `suggest` on the command line, and answers with groups, messages and facets in them."""
+"""`fetch`, `similar`, `related` and `suggest` on the command line, and answers with groups, messages and facets."""
 
 from __future__ import annotations
 
@@ -185,3 +185,34 @@ def test_what_a_chat_says_does_not_drive_the_terminal() -> None:
     passage = Passage(id="b", rid="r\x1b", line_start=1, line_end=2, place="", score=0.4, lines=(evil,))
     text = shown(hit(around=(evil,), passages=(passage,)), view=COLORED, facets={"tag": {"t\x1b": 1}})
     assert "\x1b[2J" not in text and "Ev\x1b" not in text and "r\x1b " not in text and "t\x1b" not in text
+
+
+def test_related_shows_paths_and_what_is_around_a_thing(project: Path, findling: Call) -> None:
+    (project / "docs" / "Marie Curie.md").write_text("# Marie Curie\n\nShe founded the Radium Institute.\n")
+    (project / "docs" / "Radium Institute.md").write_text("# Radium Institute\n\nIt stands in Paris.\n")
+    assert findling("related", "marie curie", "Paris") == (
+        0,
+        "Marie Curie → Radium Institute → Paris\n"
+        "  docs/Marie Curie.md:3  She founded the Radium Institute.\n"
+        "  docs/Radium Institute.md:3  It stands in Paris.\n",
+        "",
+    )
+    code, out, _ = findling("related", "docs/Marie Curie.md", "Paris", "--json")
+    document = json.loads(out)
+    assert (code, document["schema"]) == (0, document["schema"])
+    assert document["paths"][0]["names"] == ["docs/Marie Curie.md", "Radium Institute", "Paris"]
+    assert [step["passage"]["line"] for step in document["paths"][0]["steps"]] == [3, 3]
+    code, out, _ = findling("related", "Radium Institute", "", "docs", "-k", "1")
+    assert code == 0
+    assert out.splitlines()[0].startswith("Radium Institute → ")
+    assert "documents with Radium Institute" in out
+    code, out, err = findling("related", "Paris", "Bonn")
+    assert (code, out) == (1, "")
+    assert "nothing names Bonn" in err
+    code, out, err = findling("related", "Paris", "login")
+    assert (code, out) == (1, "")
+    assert "nothing connects Paris with login" in err
+    code, _, err = findling("related", "!!!")
+    assert (code, "no letters" in err) == (2, True)
+    _, out, _ = findling("search", "founded OR stands", "--facet", "entity")
+    assert "entity: Radium Institute 2, Marie Curie 1, Paris 1" in out

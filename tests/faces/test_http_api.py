@@ -107,6 +107,8 @@ DOCUMENTS = {
     "/v1/fetch/docs/guide.md?lines=1": ("fetch", "docs/guide.md", "--lines", "1"),
     "/v1/suggest?q=log&limit=3": ("suggest", "log", "-k", "3"),
     "/v1/similar/docs/guide.md?limit=2": ("similar", "docs/guide.md", "-k", "2"),
+    "/v1/related?of=docs/guide.md&limit=2": ("related", "docs/guide.md", "-k", "2"),
+    "/v1/related?of=Guide&to=Signing%20in": ("related", "Guide", "Signing in"),
     "/v1/explain?q=login&id=src/auth.py": ("search", "login", "--explain-hit", "src/auth.py"),
 }
 

@@ -92,7 +92,9 @@ def test_searches(worlds: Twins) -> None:
     for body in map(_body, twins._requests(8, 6)):
         worlds.same("POST", "/v1/search/stream", json=body)
     for query in ("pool budget", "secret", "secretiv*", '"quarterly roadmap"', "is:head", "merger -pool", "zebra"):
-        worlds.same("GET", "/v1/search", params={"q": query, "facets": ["type", "author", "tag"], "explain": "true"})
+        worlds.same(
+            "GET", "/v1/search", params={"q": query, "facets": ["type", "author", "tag", "entity"], "explain": "true"}
+        )
         worlds.same("GET", "/v1/search/stream", params={"q": query, "mode": "keyword"})
         worlds.same("POST", "/api/v2/search", json={"query": query, "limit": 5})
 
@@ -129,6 +131,8 @@ def test_documents_and_names(worlds: Twins) -> None:
         worlds.same("GET", f"/v1/fetch/{name}", headers={"if-none-match": "*"})
         worlds.same("GET", f"/v1/similar/{name}", params={"limit": 3})
         worlds.same("GET", "/v1/explain", params={"q": "pool budget", "id": name})
+        worlds.same("GET", "/v1/related", params={"of": name})
+        worlds.same("GET", "/v1/related", params={"of": "C++", "to": name, "hops": 2})
     assert statuses == {"200", "404"}
     for text in ("se", "sec", "budg", "pool mer", "sercet", "x", ""):
         worlds.same("GET", "/v1/suggest", params={"q": text})

@@ -58,6 +58,7 @@ _names_of = {
     "fetch": ["id", "offset", "max_chars", "context_lines"],
     "explain": ["query", "id"],
     "similar": ["id", "limit", "max_chars"],
+    "related": ["of", "to", "limit"],
     "status": [],
     "remember": ["text", "tags", "importance"],
 }

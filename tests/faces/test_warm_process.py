@@ -115,6 +115,7 @@ COMMANDS = [
     "fetch docs/guide.md",
     "fetch nothing-like-it",
     "similar docs/guide.md",
+    "related docs/guide.md",
     "suggest ses",
     "grep -i -C 1 SESSION",
     "grep --json token docs",

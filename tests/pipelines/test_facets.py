@@ -63,7 +63,9 @@ def test_every_property_is_counted_once_a_resource(legs: Retrievers) -> None:
         "path": {"docs": 2},
         "year": {"2024": 1, "2025": 1},
         "file": {"docs/a.md": 2, ".falconrc": 1, "decision:1": 1, "docs/sub/b.PY": 1},
+        "entity": {},
     }
+    assert answer.notes == ("facet entity is empty: this place of the index has no graph",)
     assert list(answer.facets["type"]) == ["file", "decision"]
 
 
@@ -86,7 +88,7 @@ def test_without_being_asked_nothing_is_counted(legs: Retrievers) -> None:
 def test_an_unknown_facet_is_refused_with_the_list(legs: Retrievers) -> None:
     with pytest.raises(InvalidValueError, match="no facet 'colour'") as refused:
         search(legs, asked("falcon", "type", "colour"))
-    assert refused.value.hint == "one of type, ext, lang, author, tag, system, path, year, file"
+    assert refused.value.hint == "one of type, ext, lang, author, tag, system, path, year, file, entity"
     check_facets(FACETS)
 
 

@@ -1,15 +1,17 @@
-"""The graph of a caller is the same, byte by byte, whatever the caller may not see: degrees, paths, slots, figures."""
+"""The graph of a caller is the same, byte by byte, whatever the caller may not see: paths, slots, figures, facets."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.service.engine.engine import Viewer
 from tests.counts import tries
-from tests.service.test_twin_worlds import Style, _same, _search, _told, _worlds
+from tests.service.test_twin_worlds import Style, _entries, _same, _search, _told, _worlds
 
 NAMES = """Marie Curie,Pierre Curie,Radium Institute,Paul Langevin,Hertha Ayrton,Sorbonne,Warsaw,Polonium Prize,Ernest
 Rutherford,Cavendish Laboratory,Lise Meitner,Otto Hahn,Kaiser Wilhelm Institute,Niels Bohr,Jump for Glory""".split(",")
@@ -53,6 +55,7 @@ def _requests(seed: int, count: int) -> list[SearchRequest]:
                 limit=chance.choice([3, 10]),
                 offset=chance.choice([0, 0, 2]),
                 filters=Filters(tag=chance.choice([(), (), ("secret",)])),
+                facets=chance.choice([(), ("entity",), ("entity", "author", "file")]),
                 explain=chance.random() < 0.5,
                 plan=plan,
             )
@@ -74,3 +77,36 @@ def test_a_caller_walks_the_graph_of_what_the_caller_sees() -> None:
     # Otherwise this could not fail.
     assert walked > compared / 4
     assert differ > compared / 2
+
+
+def _related(of: str, to: str, options: dict[str, int], viewer: Viewer) -> Any:
+    return viewer.related(of, to, **options)
+
+
+def _things(seed: int, count: int) -> Iterator[tuple[str, str, dict[str, int]]]:
+    """Pairs of things and single ones: names, parts of them, ids and places, seen, hidden and never there."""
+    chance = random.Random(seed)
+    rids = [entry.resource.rid for entry in _entries(seed, 14, 14, STYLE)]
+    places = [*rids, "docs/3.md", "src/5.py:1", "note:999", "0123456789abcdef", "decision:0"]
+    names = [*NAMES, *map(str.lower, NAMES), HIDDEN_NAME, "Curie", "met there", "Nobody Known"]
+    for _ in range(count):
+        of, to = (chance.choice(names if chance.random() < 0.7 else places) for _ in range(2))
+        options = {"limit": chance.choice([1, 3, 10]), "hops": chance.choice([1, 2, 4])}
+        yield of, to if chance.random() < 0.7 else "", options
+
+
+def test_a_caller_relates_what_the_caller_sees() -> None:
+    found = differ = compared = 0
+    for seed in range(tries(40, short=4)):
+        with _worlds(seed, 14, 14, style=STYLE) as worlds:
+            for of, to, options in _things(seed, 50):
+                ask = partial(_related, of, to, options)
+                told = _same(worlds, ask)
+                found += '"score"' in told
+                compared += 1
+                owners = [_told(ask, Viewer(viewer.engine)) for viewer in worlds]
+                differ += owners[0] != owners[1]
+    assert compared == tries(2_000, short=200)
+    # Otherwise this could not fail.
+    assert found > compared / 3
+    assert differ > compared / 3

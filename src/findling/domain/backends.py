@@ -163,6 +163,12 @@ class GraphRows(Protocol):
         name lead nowhere.
         """
 
+    def named(self, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
+        """These chunks and some that name a thing with one of these keys. Raises CorruptError.
+
+        They have all things that they name, also those that very many chunks name, or no other one.
+        """
+
 
 class GraphAtHand(NamedTuple):
     """The graph that a search may walk, or the reason why there is none."""

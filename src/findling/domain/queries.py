@@ -35,10 +35,11 @@ __all__ = [
 ]
 
 
-FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year", "file")
+FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year", "file", "entity")
 """The properties that can be counted; `path` is the first folder, `year` that of the latest change.
 
-`file` is all files, or ids of what is no file, each with the number of its passages that match.
+`file` is all files, or ids of what is no file, each with the number of its passages that match. `entity` is the names
+that the graph knows in them.
 """
 
 

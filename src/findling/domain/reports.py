@@ -27,6 +27,12 @@ __all__ = [
     "Progress",
     "Reference",
     "RefsAnswer",
+    "RelatedAnswer",
+    "RelatedDocument",
+    "RelatedName",
+    "RelatedPassage",
+    "RelatedPath",
+    "RelatedStep",
     "Status",
     "told_changes",
 ]
@@ -294,3 +300,88 @@ class RefsAnswer:
         degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
         facts = {"total": self.total, "is_cut": self.is_cut, "degraded": degraded}
         return {"name": self.name, "references": found, **facts}
+
+
+class RelatedPassage(NamedTuple):
+    """A passage that proves a relation, by the line of it that says most; its `id` is that of a hit."""
+
+    id: str
+    rid: str
+    path: str
+    title: str
+    line: int
+    place: str
+    text: str
+
+
+class RelatedStep(NamedTuple):
+    """A step of a path: one passage names both ends, or belongs to the document that one of them is."""
+
+    start: str
+    end: str
+    passage: RelatedPassage
+
+
+class RelatedPath(NamedTuple):
+    """A path between two things: what stands on it, in order, and the steps with their passages."""
+
+    names: tuple[str, ...]
+    score: float
+    steps: tuple[RelatedStep, ...]
+
+
+class RelatedName(NamedTuple):
+    """A name that passages of a thing have beside it; `resources` counts the documents of these passages."""
+
+    name: str
+    score: float
+    resources: int
+    passage: RelatedPassage
+
+
+class RelatedDocument(NamedTuple):
+    """A document that names a thing, or shares names with it; `names` are those, the most telling first."""
+
+    names: tuple[str, ...]
+    score: float
+    passage: RelatedPassage
+
+
+@record(kw_only=True)
+class RelatedAnswer:
+    """The paths between two things, the strongest first; of one thing, the names and documents around it.
+
+    `of` and `to` are written as texts write them; `unknown` are things that nothing names.
+    """
+
+    of: str
+    to: str = ""
+    paths: tuple[RelatedPath, ...] = ()
+    names: tuple[RelatedName, ...] = ()
+    documents: tuple[RelatedDocument, ...] = ()
+    unknown: tuple[str, ...] = ()
+    degraded: tuple[Degradation, ...] = ()
+
+    @property
+    def is_found(self) -> bool:
+        """Whether there is any relation."""
+        return bool(self.paths or self.names or self.documents)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values."""
+        return {
+            "of": self.of,
+            "to": self.to,
+            "paths": [
+                {
+                    "names": path.names,
+                    "score": path.score,
+                    "steps": [{"from": a, "to": b, "passage": passage._asdict()} for a, b, passage in path.steps],
+                }
+                for path in self.paths
+            ],
+            "names": [{**one._asdict(), "passage": one.passage._asdict()} for one in self.names],
+            "documents": [{**one._asdict(), "passage": one.passage._asdict()} for one in self.documents],
+            "unknown": self.unknown,
+            "degraded": [{"what": one.what, "fix": one.fix} for one in self.degraded],
+        }

@@ -22,6 +22,7 @@ from findling.domain.queries import Filters
 from findling.domain.resources import Document, Resource
 from findling.testing.keyword_leg import catch_up
 from findling.testing.samples import StoreSuite, line_document
+from findling.text.mining.chunk_names import hash_of
 
 __all__ = ["GraphLegSuite"]
 
@@ -84,6 +85,17 @@ class GraphLegSuite(StoreSuite):
         near = leg.around(["bride of frankenstein"], [])
         assert "Valerie Hobson" in _titles(store, near)
         assert 1 in near.spreads
+
+    def test_chunks_have_all_things_that_they_name(self) -> None:
+        store, leg = self._filled()
+        near = leg.named(["valerie hobson"], [])
+        assert _titles(store, near) == {"Jump for Glory", "Valerie Hobson"}
+        assert hash_of("bride of frankenstein") in near.hashes
+        spreads = dict(zip(near.hashes.tolist(), near.spreads.tolist(), strict=True))
+        assert (spreads[hash_of("raoul walsh")], spreads[hash_of("bride of frankenstein")]) == (2, 1)
+        own = leg.named([], near.cids.tolist())
+        assert all(getattr(own, name).tolist() == getattr(near, name).tolist() for name in ("cids", "hashes", "levels"))
+        assert len(leg.named(["nobody"], [1, 2, 3]).cids) == 0
 
     def test_nothing_is_around_what_is_not_there(self) -> None:
         _, leg = self._filled()

@@ -1,6 +1,6 @@
 """Facets: how many of the resources that match have which type, extension, language, author, tag, folder or year.
 
-The facet `file` is the complete list of what matches.
+The facet `file` is the complete list of what matches, the facet `entity` counts the names in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["FILE", "MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "cou
 MOST_MATCHES = 10_000
 """Chunks whose resources are counted, unless all files are asked for."""
 
-FILE = "file"
+ENTITY, FILE = "entity", "file"
 
 MOST_VALUES = 100
 """Values of one property in an answer, the frequent ones."""
@@ -65,11 +65,17 @@ def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
         matching += [one.cid for one in found.candidates]
     found_in = legs.store.resources_of(list(dict.fromkeys(matching)))
     resources = {resource.rid: resource for resource in found_in.values()}
-    names = [name for name in request.facets if name != FILE]
+    names = [name for name in request.facets if name not in (ENTITY, FILE)]
     counted = count_facets(resources.values(), names, request.within or "")
     if FILE in request.facets:
         files = _most_first(Counter(resource.path or resource.rid for resource in found_in.values()))
         counted = counted._replace(counts={**counted.counts, FILE: files})
+    if ENTITY in request.facets:
+        from findling.pipelines.answer.entity_names import count_entities
+
+        named = count_entities(legs, list(found_in))
+        notes = (*counted.notes, named.note) if named.note else counted.notes
+        counted = Facets({**counted.counts, ENTITY: named.counts}, notes)
     cut = (f"facets count the first {most:,} matches",) if is_cut else ()
     return counted._replace(notes=cut + counted.notes)
 

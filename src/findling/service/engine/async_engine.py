@@ -22,7 +22,7 @@ from findling.service.engine.executor import WorkLine
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
-    from findling.domain.reports import IndexReport, Status
+    from findling.domain.reports import IndexReport, RelatedAnswer, Status
     from findling.domain.resources import Resource
     from findling.domain.results import Explanation, SearchAnswer
     from findling.pipelines.lookup.suggest import Completion
@@ -59,6 +59,10 @@ class _AsyncReads(ABC):
     async def similar(self, name: str, limit: int = 10) -> SearchAnswer:
         """The documents that are most like one, as `Engine.similar` finds them."""
         return await self._line.run(partial(self._client.similar, name, limit))
+
+    async def related(self, of: str, to: str = "", *, limit: int = 10, hops: int = 4) -> RelatedAnswer:
+        """The paths between two things, as `Engine.related` finds them."""
+        return await self._line.run(partial(self._client.related, of, to, limit=limit, hops=hops))
 
     async def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
         """Complete a text that is being typed, as `Engine.suggest` does."""

@@ -21,7 +21,7 @@ from findling.service.workspace.scope import Scoped, is_below, of_a_part, placed
 from findling.service.workspace.workspace import Workspace, backend_at, has_items, home_folder, locate, workspaces_above
 
 if TYPE_CHECKING:
-    from findling.domain.reports import Progress
+    from findling.domain.reports import Progress, RelatedAnswer
     from findling.domain.resources import Resource
     from findling.domain.results import Degradation, Explanation, Hit, SearchAnswer
     from findling.pipelines.lookup.suggest import Completion
@@ -151,8 +151,7 @@ class Engine(WorkspaceServices):
         """
         from findling.pipelines.lookup.explain import explain
 
-        scoped = self.prepare(request, **options)
-        asked = scoped.request
+        asked = (scoped := self.prepare(request, **options)).request
         notes = self._ready(refresh, on_progress, asked)
         above = self._asked_above(replace(asked, cursor=""))
 
@@ -296,8 +295,7 @@ class Engine(WorkspaceServices):
         store = self._files.store
         # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
         above = [backend_at(place.folder).version() for place in self._places_above()]
-        numbers = store.get_meta("store_id"), store.seq(), store.relations_version()
-        return *numbers, self._files.backend.version(), *above
+        return store.get_meta("store_id"), store.seq(), store.relations_version(), self._files.backend.version(), *above
 
     # Inside
 
@@ -324,9 +322,7 @@ class Engine(WorkspaceServices):
         return self.above() if is_theirs else ()
 
     def _places_above(self) -> list[Workspace]:
-        if not self._looks_above:
-            return []
-        return workspaces_above(self.home, self._top, self._homes)
+        return workspaces_above(self.home, self._top, self._homes) if self._looks_above else []
 
 
 class Viewer:
@@ -376,6 +372,10 @@ class Viewer:
     def similar(self, name: str, limit: int = 10) -> SearchAnswer:
         """Find the documents that are most like one, as `Engine.similar` does."""
         return self.engine.similar(name, limit, principals=self.principals)
+
+    def related(self, of: str, to: str = "", *, limit: int = 10, hops: int = 4) -> RelatedAnswer:
+        """Find the paths between two things, as `Engine.related` does."""
+        return self.engine.related(of, to, limit=limit, hops=hops, principals=self.principals)
 
     def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
         """Complete a text, as `Engine.suggest` does."""

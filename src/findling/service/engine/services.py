@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, LockedError, StoreDamagedError
 from findling.domain.results import Degradation
+from findling.domain.values import changed
 from findling.service.index.index import Index
 from findling.service.index.refresh import UNSURE, DiskIndex
 from findling.service.workspace.scope import is_below, told_share
@@ -19,7 +20,7 @@ from findling.service.workspace.writer_queue import WriterQueue
 
 if TYPE_CHECKING:
     from findling.domain.ports import SkippedPath
-    from findling.domain.reports import Check, IndexReport, Progress, Status
+    from findling.domain.reports import Check, IndexReport, Progress, RelatedAnswer, Status
     from findling.domain.resources import Resource
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
     from findling.service.content.chats import WorkspaceChats
@@ -190,6 +191,31 @@ class WorkspaceServices:
 
         zoekt = self._settings["exact.url"] if self._settings["exact.engine"] == "zoekt" else ""
         return WorkspaceExact(self.opened, self.scope, ready, self._rule_at, zoekt)
+
+    def related(
+        self,
+        of: str,
+        to: str = "",
+        *,
+        limit: int = 10,
+        hops: int = 4,
+        principals: tuple[str, ...] | None = None,
+        refresh: bool = False,
+        on_progress: Progress | None = None,
+    ) -> RelatedAnswer:
+        """Find the paths between two things, each step with the passage that proves it; of one thing, its surroundings.
+
+        A thing is a name, a title, a path or an id. With `refresh` the index first absorbs what has changed on disk.
+        Raises InvalidValueError for what is no thing, NotIndexedError when there is nothing to search.
+        """
+        from findling.pipelines.lookup.related import related
+
+        if refresh and self._settings["search.refresh"] == "auto":
+            notes = self.refresh(on_progress=on_progress, principals=principals)
+        else:
+            notes = self._notes("", principals)
+        answer = self.opened.read(principals, notes, related, of, to, limit=limit, hops=hops, below=self.scope)
+        return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
     @property
     def permissions(self) -> WorkspacePermissions:

@@ -17,7 +17,17 @@ from findling.text.mining.chunk_names import LEVEL_WEIGHTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GraphArrays", "NamedRow", "RowTable", "around", "columns_of", "restricted", "rows_of", "to_columns"]
+__all__ = [
+    "GraphArrays",
+    "NamedRow",
+    "RowTable",
+    "around",
+    "columns_of",
+    "named",
+    "restricted",
+    "rows_of",
+    "to_columns",
+]
 
 _MOST_ROWS = 800
 """Chunks of a neighbourhood."""
@@ -131,6 +141,31 @@ def around(graph: GraphArrays, asked: Iterable[int], cids: Sequence[int]) -> Nei
     )
 
 
+def named(graph: GraphArrays, asked: Iterable[int], cids: Sequence[int]) -> Neighbourhood:
+    """These chunks and those that name the asked things, in the order of their ids, with all things that they name."""
+    naming, alone = graph.rows_naming(asked, most=len(graph.cids))
+    rows = np.unique(np.concatenate([graph.rows_at(cids), alone.rows, *(one[:_MOST_OF_ONE] for one in naming)]))
+    flat, lengths = _spans(graph.link_starts, rows)
+    links = graph.links[flat].astype(np.int64)
+    single_flat, single_lengths = _spans(graph.single_starts, rows)
+    singles = graph.singles[single_flat].astype(np.int64)
+    places = np.concatenate([np.repeat(np.arange(len(rows)), one) for one in (lengths, single_lengths)])
+    hashes = np.concatenate([graph.hashes[links >> 2].astype(np.int64), singles >> 2])
+    spreads = np.concatenate([graph.spreads[links >> 2].astype(np.int64), np.ones(len(singles), np.int64)])
+    things, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    return Neighbourhood(
+        cids=graph.cids[rows],
+        numbers=graph.numbers[rows].astype(np.int64),
+        hashes=things,
+        spreads=spreads[first],
+        rows=places[order],
+        things=inverse[order],
+        levels=np.concatenate([links & 3, singles & 3])[order],
+        total=graph.total,
+    )
+
+
 class _Singles(NamedTuple):
     """Things that one row alone names: their codes, and the row of each."""
 
@@ -162,14 +197,17 @@ class GraphArrays:
         is_there[is_there] = self.cids[places[is_there]] == wanted[is_there]
         return places[is_there]
 
-    def rows_naming(self, asked: Iterable[int]) -> tuple[list[NDArray[np.intp]], _Singles]:
-        """The rows of each asked thing that is no hub, and the asked things that one row alone names."""
+    def rows_naming(self, asked: Iterable[int], most: float | None = None) -> tuple[list[NDArray[np.intp]], _Singles]:
+        """The rows of each asked thing that is no hub, and the asked things that one row alone names.
+
+        Those that at most so many resources name count, in place of those that are no hubs.
+        """
         wanted = np.unique(np.fromiter(asked, np.int64))
         places = np.searchsorted(self.hashes, wanted)
         is_there = places < len(self.hashes)
         is_there[is_there] = self.hashes[places[is_there]] == wanted[is_there]
         known = places[is_there]
-        few = known[self.spreads[known] <= self.hub].tolist()
+        few = known[self.spreads[known] <= (self.hub if most is None else most)].tolist()
         named = [self.rows[self.row_starts[one] : self.row_starts[one + 1]].astype(np.intp) for one in few]
         # A table of the lower bits first: to compare every single with every thing takes 50 times as long.
         table = np.zeros(1 << 16, np.bool_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from findling.text.mining.chunk_names import chunk_names, hash_of, level_of
 if TYPE_CHECKING:
     from findling.domain.resources import Chunk, Document
     from findling.stores.graph.graph_arrays import GraphArrays, NamedRow
+
+    _Cut = Callable[[GraphArrays, Iterable[int], Sequence[int]], Neighbourhood]
 
 __all__ = ["EntityGraph", "graph_owner"]
 
@@ -47,13 +49,24 @@ class _GraphView:
 
     def around(self, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
         """The chunks near these ones and near the things with these keys. Raises CorruptError."""
-        from findling.stores.graph.graph_arrays import GraphArrays, around
+        from findling.stores.graph.graph_arrays import around
+
+        return self._part(around, keys, cids)
+
+    def named(self, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
+        """These chunks and some that name the things with these keys, with all their things. Raises CorruptError."""
+        from findling.stores.graph.graph_arrays import named
+
+        return self._part(named, keys, cids)
+
+    def _part(self, cut: _Cut, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
+        from findling.stores.graph.graph_arrays import GraphArrays
 
         columns = self._columns
         try:
             if self._arrays is None or self._arrays.columns is not columns:
                 self._arrays = GraphArrays(columns)
-            return around(self._arrays, [hash_of(key) for key in keys], cids)
+            return cut(self._arrays, [hash_of(key) for key in keys], cids)
         except (IndexError, ValueError) as error:
             raise CorruptError(f"the graph leg leads nowhere: {error}", hint="findling doctor --repair") from error
 

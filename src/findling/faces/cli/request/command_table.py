@@ -13,6 +13,7 @@ GROUPS = {
         "outline": "commands.find.relations",
         "fetch": "commands.find.document",
         "similar": "commands.find.document",
+        "related": "commands.find.relations",
         "suggest": "commands.find.document",
         "recall": "commands.content.memories",
         "eval": "commands.find.eval",
@@ -66,5 +67,5 @@ MOVED = {
 }
 """Commands of earlier versions, and what to type instead."""
 
-WARM = ("search", "grep", "glob", "refs", "outline", "fetch", "similar", "suggest", "recall", "mcp")
+WARM = ("search", "grep", "glob", "refs", "outline", "fetch", "similar", "related", "suggest", "recall", "mcp")
 """Commands that a warm process may carry out: they ask, and ask again."""

@@ -1,4 +1,4 @@
-"""Single documents: fetching, explaining, neighbours; and completions of a text."""
+"""Single documents: fetching, explaining, neighbours; paths between things; and completions of a text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from starlette.responses import Response
 from findling.faces.http.base.json_text import answer_text, json_response, report_text, with_schema
 from findling.faces.http.request.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Reading
-from findling.faces.http.routes.openapi import AnswerDocument, ExplanationDocument, FetchedAnswer, SuggestionsDocument
+from findling.faces.http.routes.openapi import (
+    AnswerDocument,
+    ExplanationDocument,
+    FetchedAnswer,
+    Report,
+    SuggestionsDocument,
+)
 
-__all__ = ["FetchParameters", "router"]
+__all__ = ["FetchParameters", "RelatedParameters", "router"]
 
 router = APIRouter(route_class=CheckedRoute, tags=["documents"])
 
@@ -33,6 +39,14 @@ class FetchParameters(WorkspaceParameters):
     """The wanted part of a document."""
 
     lines: int = Field(default=0, ge=0, le=100_000, description="Lines before and after the passage, too.")
+
+
+class RelatedParameters(NameParameters):
+    """A question for the paths between two things, or for what is around one."""
+
+    of: str = Field(min_length=1, max_length=4_000, description="A name, a title, a path, or the id of a hit.")
+    to: str = Field(default="", max_length=4_000, description="Another one; empty: what is around the first.")
+    hops: int = Field(default=4, ge=1, le=4, description="The longest path in steps.")
 
 
 @router.get("/v1/fetch/{id:path}", response_model=FetchedAnswer, responses=_UNCHANGED)
@@ -68,6 +82,15 @@ async def similar(
     return json_response(await asked.run(lambda: _neighbours(asked, id, parameters), stage="similar"))
 
 
+@router.get("/v1/related", response_model=Report)
+async def related(parameters: Annotated[RelatedParameters, Query()], asked: Reading) -> Response:
+    """The `paths` that connect two things by their `names`, each of the `steps` with the `passage` that proves it.
+
+    For one thing, the `names` and `documents` around it. `unknown` are things that nothing names.
+    """
+    return json_response(await asked.run(lambda: _connected(asked, parameters), stage="related"))
+
+
 @router.get("/v1/suggest", response_model=SuggestionsDocument)
 async def suggest(parameters: Annotated[SuggestParameters, Query()], asked: Reading) -> Response:
     """Completions of a text that is being typed."""
@@ -88,6 +111,12 @@ def _explained(asked: Asked, parameters: ExplainParameters) -> bytes:
 def _neighbours(asked: Asked, name: str, parameters: NameParameters) -> bytes:
     with asked.host.client(asked.caller, parameters.workspace) as client:
         return answer_text(client.similar(name, parameters.limit), asked.caller, str(client.root))
+
+
+def _connected(asked: Asked, parameters: RelatedParameters) -> bytes:
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        answer = client.related(parameters.of, parameters.to, limit=parameters.limit, hops=parameters.hops)
+        return report_text(answer.to_dict())
 
 
 def _completed(asked: Asked, parameters: SuggestParameters) -> bytes:

@@ -24,6 +24,7 @@ __all__ = [
     "NoArguments",
     "OutlineArguments",
     "RefsArguments",
+    "RelatedArguments",
     "RememberArguments",
     "SearchArguments",
     "SearchFilters",
@@ -46,7 +47,7 @@ def input_schema(kind: type[BaseModel]) -> dict[str, Any]:
 
 def output_schema(kind: type) -> dict[str, Any]:
     """The schema of a result; that every key is always there need not be said."""
-    return _object(TypeAdapter(kind).json_schema(), idle=("required", "additionalProperties"))
+    return _object(TypeAdapter(kind).json_schema(), idle=("required", "additionalProperties", "items"))
 
 
 def _object(schema: dict[str, Any], idle: Collection[str] = ()) -> dict[str, Any]:
@@ -63,20 +64,26 @@ def _slim(node: Any, parts: Mapping[str, Any], idle: Collection[str]) -> Any:
         return node
     if "$ref" in node:
         node = {**parts[node["$ref"].rpartition("/")[2]], **{key: node[key] for key in node if key != "$ref"}}
-    kept = {key: value for key, value in node.items() if key not in idle and not _is_idle(key, value, node)}
+    kept = {
+        key: value
+        for key, value in node.items()
+        if (key not in idle or (key == "items" and "$ref" in value)) and not _is_idle(key, value, node)
+    }
     if "properties" in kept:
         kept["properties"] = {name: _slim(each, parts, idle) for name, each in kept["properties"].items()}
     return {key: value if key == "properties" else _slim(value, parts, idle) for key, value in kept.items()}
 
 
 def _is_idle(key: str, value: object, node: Mapping[str, Any]) -> bool:
-    """Whether a key says what everybody knows: a title that is the name, a bound nobody meets, an empty default."""
+    """Whether a key says what everybody knows: a title that is the name, a count above 0, an empty default."""
     if key == "title":
         return isinstance(value, str)
     if key in ("maxLength", "maxItems"):
         return True
     if key == "minLength":
         return value == 1
+    if key == "minimum":
+        return value in (0, 1) and node.get("type") == "integer"
     if key == "maximum":
         return isinstance(value, int) and value > _LONGEST_WORTH_TELLING
     if key == "description":
@@ -191,7 +198,7 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
     item_type: Annotated[
         Literal["any", "directive", "tool", "knowledge"], Field(description="only items of this type")
     ] = "any"
-    all: Annotated[bool, Field(description="list every file that matches, too")] = False
+    all: Annotated[bool, Field(description="list every file that matches, and names in them, too")] = False
     cursor: Annotated[str, Field(max_length=1000, description="next_cursor of the same question")] = ""
     detail: Annotated[Literal["concise", "full"], Field(description="full: more lines, and how each scored")] = (
         "concise"
@@ -287,6 +294,14 @@ class OutlineArguments(Arguments):
 
     id: _Id
     max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+
+class RelatedArguments(Arguments):
+    """Arguments of `related`."""
+
+    of: Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME, description="name, title, path or id")]
+    to: Annotated[str, Field(max_length=_LONGEST_NAME)] = ""
+    limit: _Limit = 5
 
 
 class RememberArguments(Arguments):

@@ -1,4 +1,4 @@
-"""The tools `grep`, `glob`, `refs` and `outline`: complete answers, in few tokens and cut where they are too long."""
+"""The tools `grep`, `glob`, `refs`, `outline` and `related`: lists in few tokens, cut where they are too long."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.reports import ExpressionError, GrepAnswer, GrepRequest, MatchedFile, Progress
+from findling.domain.reports import ExpressionError, GrepAnswer, GrepRequest, MatchedFile, Progress, RelatedPassage
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
 from findling.faces.mcp.tool_context import Desk, naming
-from findling.faces.mcp.tools.arguments import GlobArguments, GrepArguments, OutlineArguments, RefsArguments
+from findling.faces.mcp.tools.arguments import (
+    GlobArguments,
+    GrepArguments,
+    OutlineArguments,
+    RefsArguments,
+    RelatedArguments,
+)
 from findling.faces.mcp.tools.budget import Budget
 from findling.faces.mcp.tools.tool_results import cut
 
@@ -20,14 +26,16 @@ __all__ = [
     "GrepResult",
     "OutlineResult",
     "RefsResult",
+    "RelatedResult",
     "check_grep",
     "glob_files",
     "grep_lines",
     "list_refs",
     "outline_file",
+    "relate_things",
 ]
 
-_LONGEST_LINE = 300
+_LONGEST_LINE, _LONGEST_NAME = 300, 100
 
 
 class GrepResult(TypedDict):
@@ -59,6 +67,12 @@ class RefsResult(TypedDict):
 class OutlineResult(TypedDict):
     path: str
     definitions: list[str]
+    truncated: bool
+
+
+class RelatedResult(TypedDict):
+    found: list[str]
+    notes: list[str]
     truncated: bool
 
 
@@ -139,6 +153,33 @@ def outline_file(desk: Desk, asked: OutlineArguments, on_progress: Progress | No
         return {"path": answer.path, "definitions": rows[:count], "truncated": count < len(rows)}
 
     return told(_most(len(rows), lambda count: budget.allows(told(count))))
+
+
+def relate_things(desk: Desk, asked: RelatedArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """Each path, or each name and document around one thing, with a line `path:line: text` for every proof."""
+    with desk.reading() as client:
+        answer = client.related(asked.of, asked.to, limit=asked.limit)
+        client.finish()
+    found = [
+        *("\n  ".join([" → ".join(one.names), *(_proof(step.passage) for step in one.steps)]) for one in answer.paths),
+        *(f"{answer.of} → {one.name}\n  {_proof(one.passage)}" for one in answer.names),
+        *(f"{_proof(one.passage)} (by {', '.join(one.names)})" for one in answer.documents),
+    ]
+    notes = [f"nothing names {cut(name, _LONGEST_NAME)}" for name in answer.unknown]
+    notes += dict.fromkeys(map(str, [*desk.notes, *answer.degraded]))
+    if not found and not notes:
+        notes = ["nothing connects them" if answer.to else "nothing is connected to it"]
+    budget = Budget(desk.settings["mcp.max_tokens"], 1 << 62)
+
+    def told(count: int) -> dict[str, Any]:
+        return {"found": found[:count], "notes": notes, "truncated": count < len(found)}
+
+    return told(_most(len(found), lambda count: budget.allows(told(count))))
+
+
+def _proof(passage: RelatedPassage) -> str:
+    where = f" ({passage.place})" if passage.place else f":{passage.line}" if passage.line else ""
+    return f"{passage.path or passage.rid}{where}: {cut(passage.text, _LONGEST_LINE)}"
 
 
 def _fitted(answer: GrepAnswer, degraded: list[str], budget: Budget) -> dict[str, Any]:

@@ -22,7 +22,8 @@ _HOW_TO = """\
 messages; mode=semantic when your words may not be those of the text; auto otherwise.
 - grep gives every line that matches a pattern, glob every file of a name: both are complete, search ranks.
 - fetch reads a result: its id for the whole document, its passage (or id:line) for that part.
-- explain says why a document is or is not found; similar finds more of a kind.
+- explain says why a document is or is not found; similar finds more of a kind; related tells how two names or \
+documents are connected.
 - Cite what you use as id:line, or id and place.
 - An empty answer means that nothing matches: unknown_terms names words that occur nowhere; related is no match, \
 and relaxed lacks what the query demands.

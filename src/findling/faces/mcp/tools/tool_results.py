@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -45,6 +46,7 @@ _LONGEST_PREVIEW = 160
 _LONGEST_TEXT = 300
 _MOST_REASONS = 4
 _MOST_TOLD = 10
+_MOST_NAMES = 20
 
 _ALWAYS = frozenset({"results", "left_out", "next_cursor", "degraded"})
 """Keys of an answer that are there when they are empty, too: a client reads them after every answer."""
@@ -81,6 +83,7 @@ class SearchResults(TypedDict, total=False):
     did_you_mean: list[str]
     notes: list[str]
     files: dict[str, int]
+    names: dict[str, int]
     relaxed: list[dict[str, Any]]
     related: list[dict[str, Any]]
 
@@ -160,6 +163,7 @@ def describe_search(
         "did_you_mean": _told(dict.fromkeys(one.query for one in answer.did_you_mean)),
         "notes": _told([*answer.notes, *_scope(answer)]),
         "files": dict(answer.facets.get("file", {})),
+        "names": dict(islice(answer.facets.get("entity", {}).items(), _MOST_NAMES)),
         # Under names and in shapes of their own, so that nobody takes them for matches.
         "relaxed": [_looser(hit) for hit in answer.relaxed[:_MOST_TOLD]],
         "related": [_neighbour(hit) for hit in answer.related],

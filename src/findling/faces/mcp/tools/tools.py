@@ -77,7 +77,7 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
         filters=asked.to_filters(),
         changes=asked.to_changes(),
         context=WHOLE_PASSAGE,
-        facets=("file",) if asked.all else (),
+        facets=("file", "entity") if asked.all else (),
     )
     _check_types(desk, request.filters.type)
     answer = desk.search(request)
@@ -209,6 +209,14 @@ TOOLS: tuple[Tool, ...] = (
         given.SimilarArguments,
         shapes.SimilarResults,
         _similar,
+    ),
+    Tool(
+        "related",
+        "The paths that connect two things, each step with its proof; without to, what is around one.",
+        given.RelatedArguments,
+        exact.RelatedResult,
+        exact.relate_things,
+        check=lambda desk, asked: desk.check("read"),
     ),
     Tool(
         "status",

@@ -1,12 +1,13 @@
-"""`findling refs` and `findling outline`: relations in code, by name."""
+"""`findling refs` and `findling outline`: relations in code, by name; `findling related`: paths between things."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import click
 
-from findling.domain.reports import ListedFile
+from findling.domain.reports import ListedFile, RelatedAnswer, RelatedPassage
 from findling.faces.cli.commands.find.grep import indexing, path_shower
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, show_controls, write
@@ -19,10 +20,12 @@ from findling.faces.cli.request.options import (
     path_argument,
     place_of,
     resolve,
+    setting_option,
     workspace_option,
 )
+from findling.service.engine.client import LocalClient
 
-__all__ = ["outline", "refs"]
+__all__ = ["outline", "refs", "related"]
 
 
 @click.command()
@@ -87,6 +90,64 @@ def outline(file: str, as_json: bool, as_: tuple[str, ...], workspace: str | Non
     if not answer.definitions:
         note(f"{answer.path or answer.rid} defines nothing that findling knows", "")
     return 0 if answer.definitions else 1
+
+
+@click.command()
+@click.argument("of", metavar="A")
+@click.argument("to", metavar="[B]", default="")
+@path_argument
+@setting_option("limit", "-k", metavar="N")
+@json_option
+@as_option
+@workspace_option
+def related(
+    of: str, to: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None
+) -> int:
+    """Show how A and B are connected, or what A alone is connected to.
+
+    A and B are names, titles, paths or ids. Each step shows the passage that proves it. PATH is the folder to search;
+    with one thing, write "" for B in front of it.
+
+    Exit code: 0 found, 1 nothing found, 2 error.
+    """
+    settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
+    note_settings(settings)
+    with opened(path, settings) as engine:
+        with indexing(engine, settings) as bar:
+            things = [name_from_root(one, engine.root) if one else "" for one in (of, to)]
+            most = max(settings["search.limit"], 1)
+            answer = engine.related(*things, limit=most, principals=as_ or None, refresh=True, on_progress=bar)
+        shown = path_shower(engine.root, None if path == "." else path)
+        if as_json:
+            write_json({"root": engine.root, **answer.to_dict()})
+        else:
+            _write_lines(_related_lines(answer, lambda one: shown(ListedFile(one.path)) if one.path else one.rid))
+        LocalClient(engine, settings=settings).finish()  # which starts what builds a graph that is missing
+    for missing in answer.degraded:
+        note(missing.what, missing.fix)
+    for name in answer.unknown:
+        note(f"nothing names {name}", f'findling search "{name}"')
+    if not answer.is_found and not answer.degraded and not answer.unknown:
+        note(f"nothing connects {answer.of} with {answer.to}" if to else f"nothing is connected to {answer.of}")
+    return 0 if answer.is_found else 1
+
+
+def _related_lines(answer: RelatedAnswer, place: Callable[[RelatedPassage], str]) -> list[str]:
+    """Paths with a line for each step; for one thing its names and documents."""
+
+    def proof(one: RelatedPassage) -> str:
+        where = f" ({one.place})" if one.place else f":{one.line}" if one.line else ""
+        return f"  {place(one)}{where}  {one.text}"
+
+    lines = []
+    for path in answer.paths:
+        lines += [" → ".join(path.names), *(proof(step.passage) for step in path.steps)]
+    for name in answer.names:
+        lines += [f"{answer.of} → {name.name}", proof(name.passage)]
+    if answer.documents:
+        lines.append(f"documents with {answer.of}, or with names that it has:")
+        lines += [f"{proof(one.passage)}  (by {', '.join(one.names)})" for one in answer.documents]
+    return lines
 
 
 def _write_lines(lines: list[str]) -> None:

@@ -56,7 +56,7 @@ _LONGEST_ECHO = 200
     "--facet",
     multiple=True,
     metavar="NAME",
-    help="Count matches by type, ext, lang, author, tag, system, path or year.",
+    help="Count matches by type, ext, lang, author, tag, system, path, year, or the names in them: entity.",
 )
 @click.option("--all", "all_files", is_flag=True, help="After the hits, list every file that matches, with how often.")
 @click.option("--cursor", default="", metavar="TEXT", help="The next page: next_cursor of an answer to this question.")

@@ -1,0 +1,312 @@
+"""Related: the paths between two things over passages that name both ends of a step, or what is around one thing.
+
+A thing is a name, a title, a file, or a passage. Every step has the passage that proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.budgets import spending
+from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.queries import Filters, Phrase
+from findling.domain.reports import (
+    RelatedAnswer,
+    RelatedDocument,
+    RelatedName,
+    RelatedPassage,
+    RelatedPath,
+    RelatedStep,
+)
+from findling.domain.results import Degradation, Line
+from findling.pipelines.answer.entity_names import is_part, labels_of
+from findling.pipelines.lookup.document_names import find_document
+from findling.pipelines.retrieve.legs import Retrievers
+from findling.pipelines.retrieve.vector_retrieval import allowed_resources
+from findling.ranking.graph_paths import (
+    MentionGraph,
+    PassagePath,
+    best_path,
+    mention_graph,
+    nearest_passages,
+    nearest_things,
+)
+from findling.text.mining.chunk_names import LEVEL_WEIGHTS, hash_of
+from findling.text.mining.entity_keys import entity_key
+
+if TYPE_CHECKING:
+    from findling.domain.backends import GraphRows, Neighbourhood
+    from findling.domain.resources import StoredChunk
+
+__all__ = ["MOST_HOPS", "related"]
+
+MOST_HOPS = 4
+"""Steps of the longest path: two from each end is as far as the neighbourhood of both goes."""
+
+_MOST_CHUNKS = 200
+"""Passages that stand for a document."""
+
+_BY_WORDS = 30
+"""Passages that stand for words which no passage has among its names."""
+
+_SHARED_NAMES = 3
+_LONGEST_LINE = 240
+_NOT_YET = "ask again in a moment, or run findling index"
+
+
+@spending()
+def related(
+    legs: Retrievers, of: str, to: str = "", *, limit: int = 10, hops: int = MOST_HOPS, below: str = ""
+) -> RelatedAnswer:
+    """The strongest paths between two things, or the names and documents around one.
+
+    Shorter paths come first, and no two go by the same name. Raises InvalidValueError for a thing without letters, a
+    limit below 1, and hops that are not between 1 and 4.
+    """
+    if limit < 1:
+        raise InvalidValueError(f"limit {limit} must be at least 1", hint="limit 10")
+    if not 1 <= hops <= MOST_HOPS:
+        raise InvalidValueError(f"hops {hops} must be between 1 and {MOST_HOPS}", hint=f"hops {MOST_HOPS}")
+    if not entity_key(of) or (to and not entity_key(to)):
+        raise InvalidValueError("a thing to relate has no letters or digits", hint="a name, a title or a path")
+    at_hand = legs.graph() if legs.graph is not None else None
+    if at_hand is None or at_hand.rows is None:
+        lack = at_hand.lack if at_hand is not None else "this place of the index has no graph"
+        return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=lack, fix=_NOT_YET),))
+    desk = _Relating(legs, at_hand.rows, below)
+    things = [desk.thing(name) for name in (of, to) if name]
+    known = [thing for thing in things if thing is not None]
+    if len(known) < len(things):
+        missing = [name for name, thing in zip((of, to), things, strict=False) if thing is None]
+        return RelatedAnswer(of=of, to=to, unknown=tuple(missing))
+    thing = known[0]
+    if len(known) > 1:
+        paths = desk.paths(thing, known[1], limit, hops)
+        return RelatedAnswer(of=thing.label, to=known[1].label, paths=tuple(paths))
+    return RelatedAnswer(of=thing.label, names=desk.names(thing, limit), documents=desk.documents(thing, limit))
+
+
+class _Thing(NamedTuple):
+    """A thing as it is written, the hashes of its keys, and its passages with the strength of each."""
+
+    label: str
+    hashes: frozenset[int]
+    cids: Mapping[int, float]
+    is_document: bool = False
+
+
+class _MappedPart(NamedTuple):
+    """A part of the graph with the places of its chunks."""
+
+    near: Neighbourhood
+    graph: MentionGraph
+    place_of: Mapping[int, int]
+
+    def starts(self, thing: _Thing) -> dict[int, float]:
+        """The places of a thing's passages with their strengths."""
+        return {self.place_of[cid]: one for cid, one in thing.cids.items() if cid in self.place_of}
+
+    def things(self, hashes: Collection[int]) -> set[int]:
+        """The places of things."""
+        return {place for place, hash_ in enumerate(self.near.hashes.tolist()) if hash_ in hashes}
+
+
+class _Relating:
+    """One question over the graph that its caller sees; texts that prove something are read once."""
+
+    def __init__(self, legs: Retrievers, rows: GraphRows, below: str) -> None:
+        self._legs, self._rows, self._below = legs, rows, below
+        self._allowed = allowed_resources(legs.store, Filters(within=below)) if below else None
+        self._read: dict[int, tuple[StoredChunk, dict[int, str]] | None] = {}
+
+    def thing(self, name: str) -> _Thing | None:
+        """The thing that a name stands for: a place or an id first, then a name, then words in a row."""
+        is_place = any(mark in name for mark in "/:.") or len(name) == 16
+        found = self._document(name) if is_place else None
+        return found or self._named(name) or (None if is_place else self._document(name)) or self._written(name)
+
+    def paths(self, one: _Thing, other: _Thing, limit: int, hops: int) -> Iterator[RelatedPath]:
+        """The paths between two things, the short and strong ones first."""
+        part = self._part(self._rows.around((), [*one.cids, *other.cids]))
+        starts, ends = part.starts(one), part.starts(other)
+        passed = part.things(one.hashes | other.hashes)
+        count = 0
+        while count < limit and (found := best_path(part.graph, starts, ends, hops=hops, without=passed)):
+            if found.things:
+                passed |= set(found.things)
+            else:
+                direct = starts.keys() & ends.keys()
+                starts = {place: score for place, score in starts.items() if place not in direct}
+                ends = {place: score for place, score in ends.items() if place not in direct}
+            told = self._told(part, found, one.label, other.label)
+            if told is not None:
+                count += 1
+                yield told
+
+    def names(self, thing: _Thing, limit: int) -> tuple[RelatedName, ...]:
+        """The names that passages of a thing have, the strongest first."""
+        part = self._part(self._rows.named((), list(thing.cids)))
+        starts, near = part.starts(thing), part.near
+        found = nearest_things(part.graph, starts, without=part.things(thing.hashes))
+        told = list[RelatedName]()
+        for place, (score, passage) in found.items():
+            stored, labels = self._chunk(int(near.cids[passage])) or (None, {})
+            label = labels.get(int(near.hashes[place]))
+            if stored is None or label is None or is_part(label, (thing.label, *(one.name for one in told))):
+                continue
+            count = len({int(near.numbers[one]) for one in part.graph.passages[place] if one in starts})
+            told.append(RelatedName(label, score, count, _passage(stored, (label, thing.label))))
+            if len(told) == limit:
+                break
+        return tuple(told)
+
+    def documents(self, thing: _Thing, limit: int) -> tuple[RelatedDocument, ...]:
+        """The documents that name a thing or, for a document, those that share names with it."""
+        if thing.is_document:
+            part = self._part(self._rows.around((), list(thing.cids)))
+            group_of = lambda place: int(part.near.numbers[place])  # noqa: E731
+            found = nearest_passages(part.graph, part.starts(thing), group_of)
+        else:
+            part = self._part(self._rows.named((), list(thing.cids)))
+            found = _best_of_each(part, part.starts(thing))
+        told = []
+        for place, score, shared in found:
+            stored, labels = self._chunk(int(part.near.cids[place])) or (None, {})
+            if stored is None:
+                continue
+            written = [labels.get(int(part.near.hashes[one]), "") for one in shared[:_SHARED_NAMES]]
+            names = tuple(dict.fromkeys(filter(None, written))) if thing.is_document else (thing.label,)
+            told.append(RelatedDocument(names, score, _passage(stored, names)))
+            if len(told) == limit:
+                break
+        return tuple(told)
+
+    # Things
+
+    def _document(self, name: str) -> _Thing | None:
+        with suppress(NotFoundError, InvalidValueError):
+            document, cids = find_document(self._legs.store, name, self._below)
+            label = document.resource.path or document.resource.title or document.resource.rid
+            return _Thing(label, frozenset(), dict.fromkeys(cids[:_MOST_CHUNKS], 1.0), is_document=True)
+        return None
+
+    def _named(self, name: str) -> _Thing | None:
+        keys = self._keys(name)
+        hashes = frozenset(map(hash_of, keys))
+        near = self._rows.named(keys, ())
+        strengths: dict[int, float] = {}
+        for row, thing, level in zip(near.rows.tolist(), near.things.tolist(), near.levels.tolist(), strict=True):
+            cid = int(near.cids[row])
+            if int(near.hashes[thing]) in hashes and self._is_in_sight(int(near.numbers[row])):
+                strengths[cid] = max(_share(level), strengths.get(cid, 0.0))
+        for cid in sorted(strengths, key=lambda cid: (-strengths[cid], cid))[:1]:
+            known = self._chunk(cid)
+            label = next((known[1][one] for one in hashes if known and one in known[1]), name)
+            return _Thing(label, hashes, strengths)
+        return None
+
+    def _written(self, name: str) -> _Thing | None:
+        """The passages that hold words in a row, which are no name that the graph knows."""
+        found = self._legs.keyword.search(Phrase(name), Filters(within=self._below), _BY_WORDS)
+        hashes = frozenset(map(hash_of, self._keys(name)))
+        return _Thing(name, hashes, {cid: _share(0) for cid, _ in found.hits}) if found.hits else None
+
+    def _keys(self, name: str) -> list[str]:
+        """The key of a name, and those of what the glossary calls it otherwise."""
+        key = entity_key(name)
+        terms = [one for one in self._legs.store.glossary() if one.status in ("canonical", "alias")]
+        groups = {one.group for one in terms if key in (entity_key(one.surface), entity_key(one.group))}
+        aliases = [entity_key(surface) for one in terms if one.group in groups for surface in (one.group, one.surface)]
+        return [*dict.fromkeys([key, *filter(None, aliases)])]
+
+    # The graph
+
+    def _is_in_sight(self, number: int) -> bool:
+        return self._allowed is None or number in self._allowed
+
+    def _part(self, near: Neighbourhood) -> _MappedPart:
+        is_seen = [self._is_in_sight(int(number)) for number in near.numbers]
+        links = (
+            (row, thing, _share(level))
+            for row, thing, level in zip(near.rows.tolist(), near.things.tolist(), near.levels.tolist(), strict=True)
+            if is_seen[row]
+        )
+        graph = mention_graph(len(near.cids), links, near.spreads.tolist(), near.total)
+        return _MappedPart(near, graph, {cid: place for place, cid in enumerate(near.cids.tolist()) if is_seen[place]})
+
+    # Proof
+
+    def _chunk(self, cid: int) -> tuple[StoredChunk, dict[int, str]] | None:
+        """A passage with its names; None when it is gone, or out of sight, since the graph was read."""
+        if cid not in self._read:
+            stored = self._legs.store.chunks([cid]).get(cid)
+            self._read[cid] = None if stored is None else (stored, labels_of(stored))
+        return self._read[cid]
+
+    def _told(self, part: _MappedPart, found: PassagePath, first: str, last: str) -> RelatedPath | None:
+        read = [self._chunk(int(part.near.cids[place])) for place in found.passages]
+        stored = [one for one in read if one is not None]
+        if len(stored) < len(read):
+            return None
+        names = [first]
+        for place, thing in enumerate(found.things):
+            hash_ = int(part.near.hashes[thing])
+            names.append(stored[place][1].get(hash_) or stored[place + 1][1].get(hash_, ""))
+        names.append(last)
+        if not all(names):
+            return None
+        steps = [
+            RelatedStep(start, end, _passage(one, (start, end)))
+            for start, end, (one, _) in zip(names[:-1], names[1:], stored, strict=True)
+        ]
+        return RelatedPath(tuple(names), found.score, tuple(steps))
+
+
+def _share(level: int) -> float:
+    return LEVEL_WEIGHTS[level] / LEVEL_WEIGHTS[-1]
+
+
+def _best_of_each(part: _MappedPart, starts: Mapping[int, float]) -> list[tuple[int, float, list[int]]]:
+    """The best passage of each resource."""
+    best: dict[int, tuple[int, float, list[int]]] = {}
+    for place in sorted(starts, key=lambda place: (-starts[place], place)):
+        best.setdefault(int(part.near.numbers[place]), (place, round(starts[place], 4), []))
+    return list(best.values())
+
+
+def _passage(stored: StoredChunk, labels: Sequence[str]) -> RelatedPassage:
+    """A passage by the line that has most of these labels, or its first one with a word."""
+    chunk, resource, text = stored
+    wanted = [label.casefold() for label in labels]
+    said = {one.casefold() for one in (resource.title, *chunk.heading)}
+    # A title proves nothing of the other label.
+    worth = {one: 1 if one in said else 2 for one in wanted}
+    lines = text.split("\n")
+    place = max(range(len(lines)), key=lambda one: (*_telling(lines[one], worth), -one))
+    line = Line(number=chunk.line_start + place, text="")
+    if chunk.places:
+        from findling.text.snippets import placed_lines
+
+        (line,) = placed_lines([line], chunk, text)
+    shown = _around(lines[place].strip(), wanted)
+    return RelatedPassage(
+        f"{chunk.cid:016x}", resource.rid, resource.path, resource.title, line.number, line.place, shown
+    )
+
+
+def _telling(line: str, worth: Mapping[str, int]) -> tuple[int, bool]:
+    folded = line.casefold()
+    return sum(value for one, value in worth.items() if one in folded), any(map(str.isalnum, line))
+
+
+def _around(line: str, wanted: Sequence[str]) -> str:
+    """A line, or the part of a long one that begins a little before the first label in it."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    places = [at for one in wanted if (at := line.casefold().find(one)) >= 0]
+    start = max(0, min(min(places, default=0) - 40, len(line) - _LONGEST_LINE))
+    return (
+        f"{'…' if start else ''}{line[start : start + _LONGEST_LINE]}{'…' if start + _LONGEST_LINE < len(line) else ''}"
+    )

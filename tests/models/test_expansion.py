@@ -47,7 +47,6 @@ def opened(tree: Path, server: ProviderServer, **more: object) -> Iterator[Engin
         "chat.model": "ollama:qwen3",
         "chat.base_url": f"{server.url}/v1",
         "search.expand": "auto",
-        "search.graph": "off",  # the first question would build the leg, and be carried out again
     }
     with findling.open(tree, settings=findling.Settings().override({**own, **more}, "test")) as engine:
         engine.index()
@@ -270,3 +269,39 @@ def test_a_caller_with_limited_rights_asks_no_language_model(tree: Path, server:
         answer = engine.as_caller("user:ann").search(SearchRequest(query=QUESTION, plan=Plan(expand="on")))
         assert answer.plan["expansion"]["by"] == "best passages"
     assert not server.received
+
+
+def test_without_a_language_model_words_come_from_the_best_passages_and_the_glossary(
+    tree: Path, server: ProviderServer
+) -> None:
+    for name in ("one", "two", "three"):
+        (tree / f"{name}.md").write_text(f"The boiler of house {name} has a thermostat beside its burner.\n")
+    (tree / "spare.md").write_text("A thermostat with a burner is in the cellar.\n")
+    (tree / "warmth.md").write_text("The heat regulator wants a new battery.\n")
+    with opened(tree, server, **{"chat.model": "none", "search.mode": "keyword"}) as engine:
+        engine.glossary.add("thermostat", ["heat regulator"])
+        plain = engine.search(SearchRequest(query="boiler", plan=Plan(mode="keyword", expand="off")))
+        assert {hit.path for hit in plain} == {"one.md", "two.md", "three.md"}
+        answer = engine.search(SearchRequest(query="boiler", plan=Plan(mode="keyword", expand="on")))
+        told = answer.plan["expansion"]
+        assert (told["by"], told["sent_to"]) == ("best passages", "")
+        assert [one["kind"] for one in told["variants"]] == ["passages", "glossary"]
+        assert "thermostat" in told["variants"][0]["text"]
+        found = {hit.path: hit for hit in answer}
+        assert {"spare.md", "warmth.md"} <= found.keys()
+        why = {
+            path: next(part.why for part in hit.receipt.parts if part.leg == "expansion") for path, hit in found.items()
+        }
+        assert why["warmth.md"] == "glossary: heat regulator"
+        assert why["spare.md"].startswith("passages: ")
+        assert answer.hits[0].score <= plain.hits[0].score, "its own words are no evidence for a passage"
+        assert not answer.degraded
+
+
+def test_a_question_that_is_carried_out_again_asks_once(tree: Path, server: ProviderServer) -> None:
+    """The first search of a process may find a leg behind, and is carried out again."""
+    server.then(500, {"error": "oops"}, times=3, Retry_After="0")
+    with opened(tree, server, **{"search.graph": "on"}) as engine:
+        answer = engine.search(QUESTION)
+        assert "not expanded by ollama:qwen3" in notes_of(answer)
+    assert len(server.received) == 3

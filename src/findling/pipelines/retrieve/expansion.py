@@ -38,6 +38,9 @@ _OF_MODELS = ("lex", "vec", "hyde")
 _OWN = 0.33
 """Strength of words that come from passages, beside those of a language model."""
 
+_OWN_WORTH = 0.5
+"""Worth of such words, likewise: that a passage has its own words proves nothing."""
+
 
 def widen(legs: Retrievers, question: AnalyzedQuery, found: Found, account: Mapping[str, Any]) -> Widened:
     """Variants of a question from the language model of the caller, else from the best passages and the glossary."""
@@ -154,9 +157,8 @@ class VariantLeg:
         best, ceiling = self._best[variant]
         if missing := [cid for cid in also if cid not in scores]:
             scores |= keyword.scores(node, missing, weights=weights)
-        most = 1.0 if variant.kind in _OF_MODELS else _OWN
-        return {
-            cid: (most * raw / best, words_evidence(raw, ceiling))
-            for cid, raw in scores.items()
-            if raw > 0 and best > 0
-        }
+        if best <= 0:
+            return {}
+        strength, worth = (1.0, 1.0) if variant.kind in _OF_MODELS else (_OWN, _OWN_WORTH)
+        found = {cid: raw for cid, raw in scores.items() if raw > 0}
+        return {cid: (strength * raw / best, worth * words_evidence(raw, ceiling)) for cid, raw in found.items()}

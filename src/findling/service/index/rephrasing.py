@@ -27,6 +27,9 @@ _MOST_KEPT = 5_000
 _REST_S = 30.0
 """Seconds that a model is left alone after it did not answer in time: no question waits for it again and again."""
 
+_AGAIN_S = 3.0
+"""Seconds in which the same question is carried out again rather than asked again."""
+
 _NEAREST = 3
 """Best hits of which none may be private: a question that leads there is about what must not leave."""
 
@@ -47,11 +50,23 @@ class ModelRephraser:
         self._chats, self._settings = chats, settings
         self._cache = ReplyCache(folder / CACHE, _MOST_KEPT)
         self._rests: dict[str, float] = {}
+        self._latest: tuple[object, float, Rephrasing] | None = None
 
     def rephrase(
         self, question: str, filters: Filters, about: Sequence[Resource], profile: str, patience_s: float
     ) -> Rephrasing:
         """Variants of a question within `patience_s`; `about` are the resources that it leads to, best first."""
+        # A search is carried out again where a leg was behind: no model is asked twice for that, nor waited for.
+        asked_for, latest = (question, filters, profile), self._latest
+        if latest is not None and latest[0] == asked_for and time.monotonic() < latest[1]:
+            return latest[2]
+        given = self._rephrased(question, filters, about, profile, patience_s)
+        self._latest = asked_for, time.monotonic() + _AGAIN_S, given
+        return given
+
+    def _rephrased(
+        self, question: str, filters: Filters, about: Sequence[Resource], profile: str, patience_s: float
+    ) -> Rephrasing:
         if profile == self._settings["search.profile"] and self._settings.project_file("search.profile") is not None:
             return _refused("the project file chose the profile, and a project sends nothing", "findling config show")
         notes: list[Degradation] = []

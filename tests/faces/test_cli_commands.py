@@ -59,8 +59,8 @@ ALL_COMMANDS = dict(walk(cli))
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
         "search grep glob refs outline fetch similar related suggest agents index refine situate add sync chats "
-        "remember memory recall status ls workspaces permissions export import compact snapshot glossary watch serve mcp "
-        "token models config forget doctor eval completion"
+        "remember memory recall status ls workspaces permissions export import compact snapshot glossary watch "
+        "serve mcp token models config forget doctor eval completion"
     )
     assert set(COMMANDS) == set(promised.split())
     subcommands = {" ".join(path) for path in ALL_COMMANDS if len(path) == 2}

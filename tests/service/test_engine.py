@@ -208,6 +208,20 @@ def test_an_index_inside_its_own_tree_does_not_index_itself(tree: Path) -> None:
         assert {resource.path for resource in engine.ls()} == {"docs/guide.md", "src/pool.py"}
 
 
+def test_a_home_inside_the_tree_is_not_indexed(tree: Path, tmp_path: Path) -> None:
+    """The index of another workspace is a readable database: all of its texts were found there once more."""
+    link = tmp_path / "link"
+    link.symlink_to(tree)
+    for home in (tree / "index", link / "linked"):
+        settings = findling.Settings().override({"store.home": str(home)}, "test")
+        with findling.open(tree / "docs", settings=settings) as other:
+            other.index()
+        with findling.open(tree, settings=settings) as engine:
+            engine.index()
+            assert {resource.path for resource in engine.ls()} == {"docs/guide.md", "src/pool.py"}
+        shutil.rmtree(home)
+
+
 def test_other_resources_live_beside_files(engine: findling.Engine) -> None:
     engine.index()
     decision = findling.Resource(rid="decision:1", type="decision", title="Use pools", visibility=("group:dev",))

@@ -25,7 +25,7 @@ from findling.pipelines.indexing.freshness import TRIED_AGAIN, IndexOptions, fir
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings, chunk_plan
 from findling.service.workspace.scope import is_below, told_differences, told_share
-from findling.service.workspace.workspace import Workspace
+from findling.service.workspace.workspace import Workspace, home_folder
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, REFRESH_PATIENCE_S
 from findling.sources.files.rule_patterns import Rules
 
@@ -56,10 +56,12 @@ _GLANCE_S, _BRIEF_S = 0.2, 0.02
 def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
     """Options of an index run below a root; `own` are folders of the index itself, which must not be indexed.
 
-    Raises InvalidValueError for a preset that is none.
+    Nor must the home: it has the texts of all other workspaces. Raises InvalidValueError for a preset that is none.
     """
     named = (f"/{only}",) if only else ()
-    inside = tuple(f"/{folder.relative_to(root).as_posix()}/" for folder in own if folder.is_relative_to(root))
+    kept = dict.fromkeys((*own, home_folder(settings["store.home"]).resolve()))
+    below = (folder.relative_to(root) for folder in kept if folder != root and folder.is_relative_to(root))
+    inside = tuple(f"/{folder.as_posix()}/" for folder in below)
     switches = {name: settings[f"index.{name}"] for name in ("hidden", "follow_symlinks", "use_ignore_files")}
     sizes = {name: settings[f"index.{name}"] for name in ("max_file_size", "max_document_size")}
     rules = Rules(

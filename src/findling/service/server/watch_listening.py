@@ -175,10 +175,6 @@ def _tree(root: Path, settings: Settings) -> Tree:
     only = workspaces[0].only
     top = workspaces[0].root if only else root
     own = [workspace.folder for workspace in workspaces]
-    # The watcher writes to the home, which must not wake it.
-    home = home_folder(settings["store.home"])
-    if home != top:
-        own.append(home)
     return Tree(top, options_of(settings, top, only, *own).rules, only)
 
 

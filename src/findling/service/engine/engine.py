@@ -391,8 +391,7 @@ class Viewer:
 
     def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
         asked = request_with(request, options)
-        # A limited caller does not choose its own rights.
-        return asked if self.principals is None else replace(asked, principals=self.principals)
+        return asked if self.principals is None else replace(asked, principals=self.principals)  # never chosen by it
 
 
 @lru_cache(maxsize=64)

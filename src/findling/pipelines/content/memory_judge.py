@@ -11,8 +11,8 @@ from typing import NamedTuple
 from findling.domain.resources import Resource
 from findling.models.ports import Chat
 from findling.pipelines.content.memory_history import apart_from, span_of
-from findling.text.statements.facts import RELATIONS
 from findling.text.statements.likeness import CONFLICT, COPY, UPDATE, NearWords, Reading, compare, read_statement
+from findling.text.statements.relations import RELATIONS
 from findling.text.statements.words import SaidWord, fold, lexicon
 
 __all__ = [

@@ -6,9 +6,21 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from findling.text.statements.relations import (
+    AFTER,
+    MANY,
+    NOUNS,
+    OWNING,
+    PROPERTIES,
+    SEVERAL,
+    SOFT,
+    UNITS,
+    VALUE_KINDS,
+    VERBS,
+)
 from findling.text.statements.words import SaidWord, content, written_words
 
-__all__ = ["MANY", "RELATIONS", "Fact", "fact_of"]
+__all__ = ["Fact", "fact_of"]
 
 
 class Fact(NamedTuple):
@@ -25,37 +37,6 @@ class Fact(NamedTuple):
     is_single: bool
     is_open: bool = False
 
-
-_UNITS = frozenset({"@euro", "@dollar", "@pound", "@percent", "@day", "@week", "@month", "@year"})
-_VERBS = frozenset({"=be", "=take", "=listen"})
-_VALUE_KINDS = {
-    **dict.fromkeys(("@deadline", "@birthday", "@ship"), ("when",)),
-    **dict.fromkeys(("@start", "@end"), ("when", "clock")),
-    **dict.fromkeys(("@open", "@close"), ("clock",)),
-    **dict.fromkeys(("@price", "@rent", "@salary", "@size"), ("number",)),
-}
-_AFTER = frozenset({"@manager", "@use", "@car", "@room", "@version", "@name", "@role"})
-MANY = frozenset({"@like", "@hate", "@speak"})
-"""Relations with many values: nothing makes a newer one certain."""
-_SOFT = frozenset({"@use", "@car", "@role", "@doctor"})
-"""Relations that may have several values: only a word such as `now` makes a newer one certain."""
-
-RELATIONS = frozenset({*_VALUE_KINDS, *_AFTER, *MANY, "@live", "@host", "@work", "@location", "@leader", "@owner"})
-"""Concepts that may be meant without a word: Apollo moved to Friday."""
-
-_PROPERTIES = frozenset(
-    "@phone @email @password @birthday @deadline @price @rent @salary @manager @leader @owner @contact @location "
-    "@version @size @room @car @name @role @doctor @spouse @work @open @close @start @end @ship @host code pin port "
-    "address usernam login colour color status budget limit target capac ip url region branch height weight age "
-    "capit currenc landlord dentist teacher supplier provid nicknam titl database iban vat platform languag adress "
-    "farb alter nam hauptstadt datenbank port adresse couleur capital limite extens floor gate platform seat tabl "
-    "winner presid ceo cto director chair chairman mayor captain coach mascot slogan motto wallpap thermostat".split()
-)
-_SEVERAL = frozenset(
-    "friend @child son daughter brother sister cousin uncl aunt hobbi languag skill pet cat dog colleagu member goal "
-    "ingredi @allergy interest idea problem issu option featur reason exampl advantag part rule fear dream wish talent "
-    "freund bruder schwest sohn tocht hobby sprach haustier katz hund @like @hate @speak @prefer favourit".split()
-) - {"favourit"}
 
 _LONGEST_VALUE = 8
 _COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?::|\s=)\s+(?P<value>\S.*)$")
@@ -119,7 +100,7 @@ def _of_sides(slot: str, value: str, now: float) -> Fact | None:
         return None  # the left side is a whole sentence
     words = written_words(value, now)
     right = _value(words)
-    says_something = any(word.key in _VERBS or word.key == "=have" or word.key.startswith("~") for word in words)
+    says_something = any(word.key in VERBS or word.key == "=have" or word.key.startswith("~") for word in words)
     is_property = _is_property(written_words(slot, now))
     if not is_property or says_something or len(right) > _LONGEST_VALUE or "!" in value:
         return None  # `Anna: that is nice` is said by Anna
@@ -135,7 +116,7 @@ def _of_change(split: re.Match[str], now: float) -> Fact | None:
     if "room" in {word.text.casefold() for word in right} or any(word.key == "@room" for word in right):
         return _made([*left, SaidWord("room", "@room", "word")], values, _kind(values, ""), is_single=True)
     kind = _kind(values, "in" if moves else "")
-    has_property = any(word.key in _PROPERTIES for word in left)
+    has_property = any(word.key in PROPERTIES for word in left)
     if any(word.kind == "not" for word in left) or not _has_one_value(left):
         return None
     made = _made(left, values, kind, is_single=True)
@@ -153,15 +134,13 @@ def _of_words(words: Sequence[SaidWord]) -> Fact | None:
         rule = _rule_of(word, words, place)
         if rule is not None:
             return rule(words, place)
-    verb = next((place for place, word in enumerate(words) if word.key in _VERBS), None)
+    verb = next((place for place, word in enumerate(words) if word.key in VERBS), None)
     if verb is not None:
         return _of_copula(words, verb)
     have = next((place for place, word in enumerate(words) if word.key == "=have"), None)
     return None if have is None else _of_having(words, have)
 
 
-_NOUNS = frozenset({"@manager", "@leader", "@car", "@room", "@version", "@name", "@role", "@work"})
-_OWNING = frozenset("my our his her their your its mein meine unser unsere sein seine ihr ihre".split())
 _Rule = Callable[[Sequence[SaidWord], int], "Fact | None"]
 
 
@@ -171,10 +150,10 @@ def _rule_of(word: SaidWord, words: Sequence[SaidWord], place: int) -> _Rule | N
         return None
     later = [other.key for other in words[place + 1 :]]
     before = words[place - 1] if place else word
-    is_owned = before.text.casefold() in _OWNING or (before.role == "of" and before.kind == "name")
-    is_named = place > 0 and word.key in _NOUNS and (before.key == "=article" or is_owned)
+    is_owned = before.text.casefold() in OWNING or (before.role == "of" and before.kind == "name")
+    is_named = place > 0 and word.key in NOUNS and (before.key == "=article" or is_owned)
     is_noun = "=be" in later or is_named or any(other.key == "=have" for other in words[:place])
-    if word.key in _VALUE_KINDS and not is_noun:
+    if word.key in VALUE_KINDS and not is_noun:
         return _by_kind
     is_passive = word.key in ("@use", "@host", "@leader", "@work", "@live") and later[:1] != ["=be"] and not is_named
     if is_noun and not is_passive:
@@ -185,7 +164,7 @@ def _rule_of(word: SaidWord, words: Sequence[SaidWord], place: int) -> _Rule | N
         return _by_leader
     if word.key in MANY:
         return _by_taste
-    if word.key in _AFTER:
+    if word.key in AFTER:
         return _by_place
     return None
 
@@ -198,14 +177,14 @@ def _of_number(words: Sequence[SaidWord]) -> Fact | None:
         return None
     noun, slot = listed[first - 1], listed[:first]
     place = words.index(noun)
-    if noun.key not in _PROPERTIES or noun.key in _VALUE_KINDS or words[place + 1].kind != "number":
+    if noun.key not in PROPERTIES or noun.key in VALUE_KINDS or words[place + 1].kind != "number":
         return None
     slot = [word for word in slot if word.key not in ("@use", "@location", "@live") or word is noun]
     return _made(slot, listed[first:], _kind(listed[first:], ""), is_single=_has_one_value(slot))
 
 
 def _by_kind(words: Sequence[SaidWord], place: int) -> Fact | None:
-    kinds = _VALUE_KINDS[words[place].key]
+    kinds = VALUE_KINDS[words[place].key]
     values = [word for word in content(words) if word.kind in kinds]
     if not values or (len(values) > 1 and kinds != ("number",)):
         return None
@@ -214,7 +193,7 @@ def _by_kind(words: Sequence[SaidWord], place: int) -> Fact | None:
         after = content(words[place + 1 :])
         start = next((number for number, word in enumerate(after) if word.kind == "number"), len(after))
         values = after[start : start + 1]
-        values += [word for word in after[start + 1 :] if word.key in _UNITS]
+        values += [word for word in after[start + 1 :] if word.key in UNITS]
     if not values:
         return None
     rest = [word for word in content(words) if word not in values]
@@ -284,7 +263,7 @@ def _by_place(words: Sequence[SaidWord], place: int) -> Fact | None:
     if not values or len(values) == len(listed):
         return None
     rest = [word for word in listed if word not in values]
-    return _made(rest, values, _kind(values, ""), is_single=relation.key not in _SOFT)
+    return _made(rest, values, _kind(values, ""), is_single=relation.key not in SOFT)
 
 
 def _split_fronted(words: Sequence[SaidWord]) -> list[SaidWord]:
@@ -301,16 +280,16 @@ def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
     if _is_property(words[:verb]):
         slot, values, behind = left, right, words[verb + 1 :]
         fronted = [word for word in left[:1] if words[0].key == "=preposition" and word.role in ("in", "for")]
-        if fronted and not any(word.key in _PROPERTIES for word in left):
+        if fronted and not any(word.key in PROPERTIES for word in left):
             return None
-    elif right and _is_property(words[verb + 1 :]) and any(word.key in _PROPERTIES for word in right):
+    elif right and _is_property(words[verb + 1 :]) and any(word.key in PROPERTIES for word in right):
         slot, values, behind = right, left, words[:verb]
     else:
         return _of_place(words, verb, left, right)
     for_whom = [word for word in values[1:] if word.role in ("for", "of") and word.kind == "name"]
     values = [word for word in values if word not in for_whom]
     text = " ".join(word.text for word in behind)
-    is_named = any(word.key in _PROPERTIES for word in slot)
+    is_named = any(word.key in PROPERTIES for word in slot)
     if not values or (_INDEFINITE.match(text) and not is_named) or words[verb].text.casefold() in _WAS:
         return None
     kind = _kind(values, "")
@@ -334,7 +313,7 @@ def _of_place(words: Sequence[SaidWord], verb: int, left: Sequence[SaidWord], ri
 def _of_having(words: Sequence[SaidWord], have: int) -> Fact | None:
     """`Anna has the phone number 555`, `the flat has a rent of 900 euros`."""
     left, right = content(words[:have]), content(words[have + 1 :])
-    at = next((number for number, word in enumerate(right) if word.key in _PROPERTIES), None)
+    at = next((number for number, word in enumerate(right) if word.key in PROPERTIES), None)
     if at is None or not left or at > 2:
         return None
     values, named = right[at + 1 :], right[: at + 1]
@@ -346,14 +325,14 @@ def _of_having(words: Sequence[SaidWord], have: int) -> Fact | None:
 def _is_property(words: Sequence[SaidWord]) -> bool:
     """Whether a side of `is` names a property of something."""
     listed = content(words)
-    if any(word.key in _PROPERTIES for word in listed):
+    if any(word.key in PROPERTIES for word in listed):
         return True
-    belongs = any(word.role == "of" for word in listed) or any(word.text.casefold() in _OWNING for word in words[:1])
+    belongs = any(word.role == "of" for word in listed) or any(word.text.casefold() in OWNING for word in words[:1])
     return belongs and len(listed) > 1
 
 
 def _has_one_value(slot: Sequence[SaidWord]) -> bool:
-    if any(word.key in _SEVERAL for word in slot):
+    if any(word.key in SEVERAL for word in slot):
         return False
     # A plural has several values: "Anna's favourite colours".
     return not any(word.kind == "word" and word.text.endswith("s") and word.key == word.text[:-1] for word in slot)

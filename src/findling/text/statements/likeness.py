@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from findling.text.statements.facts import MANY, Fact, fact_of
+from findling.text.statements.facts import Fact, fact_of
 from findling.text.statements.periods import validity
+from findling.text.statements.relations import MANY
 from findling.text.statements.words import SaidWord, content, written_words
 
 __all__ = ["CONFLICT", "COPY", "UPDATE", "NearWords", "Reading", "compare", "read_statement"]

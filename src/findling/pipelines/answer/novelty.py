@@ -69,11 +69,11 @@ def hold_back(
     if legs is None or _ASKS.search(context.question.text.lower()):
         return ranking
     forms = {form for known in context.forms.values() for form in known} | set(context.question.asked)
-    moved, seen = [], dict[str, int]()
+    moved = []
     for entry in ranking:
         is_suspect = entry.stored.chunk.cid in suspects
         if is_suspect and not current_budget().is_over("what stands everywhere was not held back"):
-            step = _step(entry, legs.keyword, forms, cues, seen)
+            step = _step(entry, legs.keyword, forms, cues)
         else:
             step = None
         if step is not None:
@@ -87,9 +87,7 @@ def hold_back(
     return moved
 
 
-def _step(
-    entry: Ranked, keyword: KeywordLeg, forms: set[str], cues: Sequence[str], seen: dict[str, int]
-) -> Step | None:
+def _step(entry: Ranked, keyword: KeywordLeg, forms: set[str], cues: Sequence[str]) -> Step | None:
     """The reason to lower a candidate, and by how much."""
     chunk, resource, text = entry.stored
     if not _is_telling(text, chunk.heading):
@@ -97,7 +95,7 @@ def _step(
     if (entropy := _entropy(text)) < _LOW:
         return Step(name="novelty", factor=_EMPTY, reason=f"it says the same again: {entropy:.1f} bits a word")
     likely = [block for block in _blocks(text) if _is_likely(block.text, cues, resource.lang)]
-    common = [(block, count) for block in likely[:_MOST_BLOCKS] if (count := _times(block, keyword, seen))]
+    common = [(block, count) for block in likely[:_MOST_BLOCKS] if (count := _times(block, keyword))]
     if not common:
         return None
     share = _share(text, forms, [block for block, _ in common])
@@ -142,7 +140,7 @@ def _is_quoted(block: str) -> bool:
     return 2 * sum(_QUOTE.match(line) is not None for line in lines) > len(lines)
 
 
-def _times(block: _Block, keyword: KeywordLeg, seen: dict[str, int]) -> int:
+def _times(block: _Block, keyword: KeywordLeg) -> int:
     """The number of passages in sight with the longest line of a block, or with its short lines, if they are many."""
     lines = [_MARKS.sub("", line) for line in block.text.splitlines()]
     words = max(lines, key=len).split()
@@ -150,9 +148,11 @@ def _times(block: _Block, keyword: KeywordLeg, seen: dict[str, int]) -> int:
     if len(words) < _LEAST_WORDS:
         return 0
     wanted = " ".join(words)
-    if wanted not in seen:
-        seen[wanted] = keyword.search(Phrase(wanted, "body"), Filters(), 0).total
-    return seen[wanted] if seen[wanted] >= (_QUOTED if _is_quoted(block.text) else _OFTEN) else 0
+    # Once an answer: it may be ranked several times, and one head stands in many passages.
+    count = current_budget().once(
+        ("novelty", wanted), lambda: keyword.search(Phrase(wanted, "body"), Filters(), 0).total
+    )
+    return count if count >= (_QUOTED if _is_quoted(block.text) else _OFTEN) else 0
 
 
 def _share(text: str, forms: set[str], common: Sequence[_Block]) -> float:

@@ -113,7 +113,6 @@ class Engine(WorkspaceServices):
         from findling.pipelines.answer.search import search
 
         answer = self.opened.read(principals, notes, search, asked, scoped.parsed, self._lines, notes)
-        # Not by the hits themselves: those of a search process are packed.
         rule = self._rule_at(self.scope) if answer.quality == "none" and principals is None else None
         if rule is not None and rule not in answer.degraded:
             answer = changed(answer, degraded=(*answer.degraded, rule))

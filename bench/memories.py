@@ -4,8 +4,9 @@
 
 The first part asks for 40 memories in other words, and 30 questions that have nothing to do with any of them, among
 `--others` more. It compares the threshold with none, by which whatever the search finds by meaning is recalled, and
-with (cos + 1) / 2 >= 0.7. The second part has `--memories` of them and a log of `--lines` accesses. Figures are CPU
-time of this process; the best of three rounds.
+with (cos + 1) / 2 >= 0.7. The second part remembers the statements of `bench/memory_statements.py`: near copies that
+are merged, updates that supersede, and pairs that are alike and must stay two. The third part has `--memories` of them
+and a log of `--lines` accesses. Figures are CPU time of this process; the best of three rounds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from functools import partial
 from itertools import islice, product
 from pathlib import Path
 
+from bench.memory_statements import HALVES, different_pairs, statements
 from findling.domain.results import Hit, SearchAnswer
 from findling.pipelines.content.memories import THRESHOLD, closeness
 from findling.service.content.memories import WorkspaceMemories
@@ -149,6 +151,8 @@ def main() -> int:
     given = options.parse_args()
     for model in ("none", "auto"):
         _measure_threshold(model, given.others)
+    for half in HALVES:
+        _measure_truth(half)
     _measure_costs(given.memories, given.lines)
     return 0
 
@@ -171,6 +175,28 @@ def _measure_threshold(model: str, others: int) -> None:
             first = sum(hits[:1] == [rid] for rid, hits in kept) / len(PAIRS)
             noise = sum(any(_passes(hit, answer, passes) for hit in answer) for answer in foreign) / len(FOREIGN)
             print(f"  {rule:<30} {found:5.0%}  {first:11.0%}  {noise:5.0%}")
+
+
+def _measure_truth(half: str) -> None:
+    listed = statements(half)
+    merged = right = superseded = wrong = 0
+    with _opened("none") as (_, memories):
+        rids: list[str] = []
+        for one in listed:
+            memory = memories.remember(one.text)
+            rids.append(memory.rid)
+            is_copy = memory.outcome == "updated"
+            merged += is_copy and one.kind == "copy" and memory.rid == rids[one.of]
+            wrong += is_copy and (one.kind != "copy" or memory.rid != rids[one.of])
+            superseded += bool(memory.supersedes)
+            right += one.kind == "update" and memory.supersedes == rids[one.of]
+    copies, updates = (sum(one.kind == kind for one in listed) for kind in ("copy", "update"))
+    pairs = list(dict.fromkeys(different_pairs(half)))
+    with _opened("none") as (_, memories):
+        alike = sum("updated" in [memories.remember(text).outcome for text in pair] for pair in pairs)
+    print(f"{half}: {len(listed)} statements, {copies} near copies, {updates} updates")
+    print(f"  copies merged {merged / copies:.3f}, merged wrongly {wrong}, of {len(pairs)} pairs that differ {alike}")
+    print(f"  updates superseded {right / updates:.3f}, precision {right / superseded:.3f}")
 
 
 def _measure_costs(count: int, lines: int) -> None:

@@ -1,7 +1,7 @@
 """Statements for the figures of memories: first ones, near copies, updates, and pairs that are alike and differ.
 
-Two halves, `development` and `kept`, share no wording, name or property. The kept half was written before any rule, and
-serves only to measure.
+The sets share no wording, name or property. `development` served to tune, `kept` was written before any rule and asked
+once. What it showed was mended, so `fresh` was written after that, and asked once, too.
 """
 
 # ruff: noqa: E501 - wordings that belong together stand together
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 __all__ = ["HALVES", "Statement", "different_pairs", "statements"]
 
-HALVES = ("development", "kept")
+HALVES = ("development", "kept", "fresh")
 
 
 class Statement(NamedTuple):
@@ -187,9 +187,53 @@ KEPT = (
 """Wordings that only measure."""
 
 
+GUESTS = "Aldo,Birgit,Cosima,Darius,Esther,Fiona,Gustav,Hilde,Ismail,Josefa,Kasimir,Leonie".split(",")
+TOWNS = "Bath,Cork,Derby,Exeter,Fargo,Galway,Hull,Ipswich,Jarrow,Kendal,Leeds,Margate,Norwich,Oxford,Perth,Ripon".split(
+    ","
+)
+TUTORS = "Agnes,Bodo,Cyril,Dagmar,Ewald,Flora,Gregor,Hedda,Ivana,Jonas,Kurt,Lydia,Moritz,Nora,Otto,Paul".split(",")
+TRAINS = "ferry,tram,shuttle,night bus,express,water taxi,cable car,school bus,funicular,mail boat,airport train,ring line".split(
+    ","
+)
+CLUBS = "chess,rowing,drama,choir,sailing,judo,film,garden,astronomy,debate,knitting,cycling".split(",")
+
+FRESH = (
+    Family(GUESTS, _numbers("DE## ####", 21), ["{s}'s IBAN is {v}."],
+           ["The IBAN of {s} is {v}.", "{s} has the IBAN {v}.", "IBAN of {s}: {v}", "{v} is {s}'s IBAN."],
+           ["{s}'s IBAN has changed to {w}.", "{s} has a new IBAN: {w}.", "{s}'s IBAN is {w} now.", "The IBAN of {s} was changed to {w}."]),
+    Family([f"{one} club" for one in CLUBS], TUTORS, ["The coach of the {s} is {v}."],
+           ["{v} is the coach of the {s}.", "The {s}'s coach is {v}.", "Coach of the {s}: {v}", "The {s} has {v} as coach."],
+           ["The new coach of the {s} is {w}.", "The coach of the {s} is {w} now.", "{w} is now the coach of the {s}.", "The {s} has a new coach: {w}."]),
+    Family(TRAINS, CLOCK, ["The {s} starts at {v}."],
+           ["The {s} begins at {v}.", "The start time of the {s} is {v}.", "At {v} the {s} starts.", "The {s} is starting at {v}."],
+           ["The {s} now starts at {w}.", "The {s} starts at {w} from now on.", "The start time of the {s} was moved to {w}.", "The {s} starts at {w} instead of {v}."]),
+    Family(GUESTS, TOWNS, ["{s} is living in {v}."],
+           ["{s} lives in {v}.", "{s} has a home in {v}.", "In {v} lives {s}.", "{s} dwells in {v}."],
+           ["{s} has moved to {w}.", "{s} lives in {w} these days.", "{s} is now living in {w}.", "{s} relocated to {w}."]),
+    Family([f"ticket {n}" for n in _numbers("##", 22, 12)], TUTORS, ["The owner of {s} is {v}."],
+           ["{s}'s owner is {v}.", "{s} is owned by {v}.", "{s} belongs to {v}.", "Owner of {s}: {v}"],
+           ["The owner of {s} is {w} now.", "The owner of {s} changed to {w}.", "The new owner of {s} is {w}.", "{s} now belongs to {w}."]),
+    Family([f"{one} hall" for one in TOWNS[:12]], _numbers("1##", 23), ["The capacity of the {s} is {v}."],
+           ["The {s}'s capacity is {v}.", "The {s} has a capacity of {v}.", "Capacity of the {s}: {v}", "The {s} has capacity {v}."],
+           ["The capacity of the {s} was raised to {w}.", "The capacity of the {s} is now {w}.", "The capacity of the {s} dropped to {w}.", "The {s} now has a capacity of {w}."]),
+    Family(GUESTS, _numbers("+44 ## ####", 24), ["You reach {s} by phone at {v}."],
+           ["By phone you reach {s} at {v}.", "You can reach {s} by telephone at {v}.", "You reach {s} at {v} by phone.", "you reach {s} by phone at {v}"]),
+    Family([f"{one}-Server" for one in TOWNS[:12]], _numbers("80##", 25), ["Der Port des {s} ist {v}."],
+           ["Port des {s}: {v}", "Der Port vom {s} lautet {v}.", "Der {s} hat den Port {v}.", "Der Port des {s} ist die {v}."],
+           ["Der Port des {s} ist jetzt {w}.", "Der Port des {s} wurde auf {w} geändert.", "Der neue Port des {s} ist {w}.", "Der Port des {s} lautet nun {w}."]),
+    Family([f"{one} course" for one in CLUBS], DAYS * 4, ["The {s} is on {v}."],
+           ["The {s} takes place on {v}.", "The {s} is held on {v}s.", "On {v} the {s} takes place.", "The {s} happens on {v}."],
+           ["The {s} was moved to {w}.", "The {s} is on {w} now.", "The {s} takes place on {w} from now on.", "The {s} has been postponed to {w}."]),
+    Family(GUESTS, TUTORS, ["{s}'s dentist is {v}."],
+           ["The dentist of {s} is {v}.", "{v} is {s}'s dentist.", "{s} has {v} as dentist.", "Dentist of {s}: {v}"],
+           ["{s}'s new dentist is {w}.", "{s}'s dentist is {w} now.", "{s} has a new dentist: {w}.", "{s} changed the dentist to {w}."]),
+)  # fmt: skip
+"""Wordings that only measure what came of mending."""
+
+
 def statements(half: str) -> list[Statement]:
-    """300 statements of a half: 180 first ones in any order, then 60 near copies and 60 updates, mixed."""
-    families = DEVELOPMENT if half == "development" else KEPT
+    """The statements of a set: first ones in any order, then near copies and 60 updates, mixed; 300 of the halves."""
+    families = {"development": DEVELOPMENT, "kept": KEPT, "fresh": FRESH}[half]
     chance = random.Random(f"statements {half}")
     first: list[tuple[str, Family, int]] = []
     for family in families:
@@ -267,7 +311,7 @@ def different_pairs(half: str, count: int = 100) -> Iterator[tuple[str, str]]:
     """Pairs that are alike and must not be merged: another person, number, place, date, role, or a negation."""
     chance = random.Random(f"pairs {half}")
     people, places, things = (PEOPLE, CITIES, ALLERGENS) if half == "development" else (FOLK, REGIONS, MEALS)
-    wordings = DIFFERENT[half]
+    wordings = DIFFERENT.get(half, DIFFERENT["kept"])
     for number in range(count):
         one, other = wordings[number % len(wordings)]
         a, b = chance.sample(people, 2)

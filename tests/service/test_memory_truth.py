@@ -78,16 +78,16 @@ def desk(open_desk: Open) -> Desk:
 # The bar
 
 
-@pytest.mark.parametrize("half", HALVES[:1])
+@pytest.mark.parametrize("half", HALVES)
 def test_of_300_statements_copies_merge_updates_supersede_and_nothing_is_lost(desk: Desk, half: str) -> None:
     listed = statements(half)
     rids = [desk.say(one.text).rid for one in listed if one.kind == "new"]
     first = desk.kept()
-    assert len(first) == 180, "nothing among the first statements is a copy"
+    assert len(first) == len(rids) == sum(one.kind == "new" for one in listed), "no first statement is a copy"
     assert not any("supersedes" in resource.fields for resource, _ in first.values())
     merged = superseded = right = 0
     decisions = []
-    for one in listed[180:]:
+    for one in listed[len(rids) :]:
         memory = desk.say(one.text)
         is_copy = memory.outcome == "updated"
         if memory.undo:
@@ -97,7 +97,7 @@ def test_of_300_statements_copies_merge_updates_supersede_and_nothing_is_lost(de
         right += one.kind == "update" and memory.supersedes == rids[one.of]
         assert not (is_copy and one.kind == "update"), f"{one.text!r} is no copy"
         assert not (is_copy and memory.rid != rids[one.of]), f"{one.text!r} is no copy of {memory.rid}"
-    assert merged / 60 >= 0.95
+    assert merged / sum(one.kind == "copy" for one in listed) >= 0.95
     assert right / superseded >= 0.9
     assert right / 60 >= 0.8
     for rid in reversed(decisions):
@@ -107,7 +107,7 @@ def test_of_300_statements_copies_merge_updates_supersede_and_nothing_is_lost(de
     assert sorted(text for _, text in back.values()) == sorted(one.text for one in listed)
 
 
-@pytest.mark.parametrize("half", HALVES[:1])
+@pytest.mark.parametrize("half", HALVES[:2])
 def test_100_pairs_that_are_alike_stay_two(desk: Desk, half: str) -> None:
     expected = set()
     for one, other in dict.fromkeys(different_pairs(half)):

@@ -130,10 +130,9 @@ def _of_words(words: Sequence[SaidWord]) -> Fact | None:
         return None
     if (numbered := _of_number(words)) is not None:
         return numbered
-    for place, word in enumerate(words):
-        rule = _rule_of(word, words, place)
-        if rule is not None:
-            return rule(words, place)
+    rules = [(place, rule) for place, word in enumerate(words) if (rule := _rule_of(word, words, place)) is not None]
+    if rules:
+        return next((found for place, rule in rules if (found := rule(words, place)) is not None), None)
     verb = next((place for place, word in enumerate(words) if word.key in VERBS), None)
     if verb is not None:
         return _of_copula(words, verb)
@@ -252,6 +251,8 @@ def _by_place(words: Sequence[SaidWord], place: int) -> Fact | None:
     else:
         values = after
         aside = next((number for number, word in enumerate(after) if word.role in ("for", "of") and number), None)
+        if aside is None and not content(words[:place]):
+            return None  # `Room 5 in Porto has a window` is about the room
         if aside is not None:
             values = after[:aside]
         elif not after or after[0].role == "for":

@@ -54,6 +54,7 @@ def read_statement(text: str, now: float) -> Reading:
     plain = _LEAD.sub("", said)
     cut = _CORRECTED.sub("", plain)
     since, until, rest = validity(cut, now)
+    rest = _in_order(rest)
     words = written_words(rest, now)
     negations = sum(word.kind == "not" for word in words)
     is_past = _is_past(words)
@@ -123,7 +124,9 @@ def _same_slot(one: Fact, other: Fact) -> bool:
     if one.slot == other.slot:
         return one.kind == other.kind or not (one.is_open or other.is_open)
     for open_, full in ((one, other), (other, one)):
-        if open_.is_open and open_.slot < full.slot and one.kind == other.kind:
+        # Somebody who moved is in another place, with the same employer.
+        is_fitting = one.kind == other.kind or open_.kind == "text"
+        if open_.is_open and open_.slot < full.slot and is_fitting:
             return all(key.startswith("@") for key in full.slot - open_.slot)
     return False
 
@@ -155,6 +158,21 @@ def _names(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
 def _are_near(one: str, other: str, near: NearWords) -> bool:
     pair = {one.casefold(), other.casefold()}
     return not any(pair == set(opposite) for opposite in _OPPOSITES) and near(one, other) >= _NEAR
+
+
+def _in_order(text: str) -> str:
+    """The statement with its subject first: `Otis sits in room 5` for `In room 5 sits Otis`."""
+    turned = _TURNED.match(text)
+    if turned is None or _ARTICLE.search(turned["place"]):
+        return text
+    return f"{turned['subject']} {turned['verb']} {turned['word'].lower()} {turned['place']}"
+
+
+_TURNED = re.compile(
+    r"^(?P<word>In|On|At|For|From|Bei|Auf|À) (?P<place>\S+(?: \S+){0,2}?) (?P<verb>[a-zäöüß]+[st]) "
+    r"(?P<subject>(?:(?:the|der|die|das|le|la) )?[^,]+?)\.?$"
+)
+_ARTICLE = re.compile(r"\b(?:the|our|my|der|die|das|we|i)\b|,", re.IGNORECASE)
 
 
 def _is_past(words: Sequence[SaidWord]) -> bool:

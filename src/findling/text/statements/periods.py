@@ -122,7 +122,7 @@ _FORMS = (
 )
 _DATE = re.compile(rf"(?<![\w.:-])(?:{'|'.join(_FORMS)})", re.IGNORECASE)
 _BEFORE_YEAR = re.compile(
-    r"\b(?:in|since|until|till|before|after|of|during|year|im|jahr|seit|bis|vor|nach|en|depuis|desde) $", re.I
+    r"\b(?:in|since|until|till|before|after|during|year|im|jahr|seit|bis|vor|nach|en|depuis|desde) $", re.I
 )
 _BEFORE_MONTH = re.compile(
     r"(?:^|\b)(?:in|since|until|till|by|before|after|during|of|from|through|for|early|late|mid|im|seit|bis|ab|vor|nach|"

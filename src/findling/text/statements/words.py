@@ -84,7 +84,7 @@ _CLOCK = (
 )
 _TOKEN = re.compile(
     rf"(?P<mail>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)|(?P<url>\w+://\S+?(?=[.,;!?]?(?:\s|$)))|(?P<clock>(?<![\w.:])(?:{_CLOCK}))"
-    r"|(?P<number>(?<![\w.])[0-9]+(?:[.,][0-9]+)*(?![\w-]))"
+    r"|(?P<number>(?<![\w.])[0-9]+(?:[.,][0-9]+)*(?:['’]s\b|(?![\w-])))"
     r"|(?P<word>[^\W_]+(?:[-.’'_/][^\W_]+|\+\+|#)*)|(?P<sign>[€$£%])",
     re.IGNORECASE,
 )
@@ -139,7 +139,7 @@ def _read(match: re.Match[str]) -> Iterator[SaidWord]:
     elif match["clock"]:
         yield SaidWord(text, _clock_key(text), "clock")
     elif match["number"]:
-        plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", "", text)
+        plain = re.sub(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))", "", _POSSESSIVE.sub("", text))
         yield SaidWord(text, f"#{plain}", "number")
     elif match["sign"]:
         yield SaidWord(text, text, "word")

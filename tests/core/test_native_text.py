@@ -89,9 +89,9 @@ def test_lines_that_cannot_be_are_refused(text: str, lines: Any) -> None:
         core().chunk_rows(text, [(0, 1, ())], lines, "", 0, 0)
 
 
-@given(TEXTS)
-def test_signs_of_code_are_counted_as_the_reference_does(text: str) -> None:
-    assert core().count_bytes(text, term_weights._CODE_SIGNS) == term_weights._count_signs(text)
+@given(TEXTS, st.integers(0, 20))
+def test_signs_of_code_are_counted_as_the_reference_does(text: str, most: int) -> None:
+    assert core().count_bytes(text, term_weights._CODE_SIGNS, most) == term_weights._count_signs(text, most)
 
 
 @given(TEXTS)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "7"
+_VERSION = "8"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 
@@ -22,7 +22,7 @@ class NativeCore(Protocol):
 
     def index_form(self, text: str, rest: Mapping[str, str]) -> str: ...
 
-    def count_bytes(self, text: str, wanted: bytes) -> int: ...
+    def count_bytes(self, text: str, wanted: bytes, most: int) -> int: ...
 
     def code_pieces(
         self,

@@ -306,15 +306,15 @@ static PyObject *native_index_form(PyObject *module, PyObject *arguments) {
 static PyObject *native_count_bytes(PyObject *module, PyObject *arguments) {
     PyObject *text;
     Py_buffer wanted;
+    Py_ssize_t most, found = 0;
     Utf8 utf8;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "Uy*", &text, &wanted)) return NULL;
+    if (!PyArg_ParseTuple(arguments, "Uy*n", &text, &wanted, &most)) return NULL;
     uint8_t counts[256] = {0};
     for (Py_ssize_t at = 0; at < wanted.len; at++) counts[((const uint8_t *)wanted.buf)[at]] = 1;
     PyBuffer_Release(&wanted);
     if (utf8_of(text, &utf8) < 0) return NULL;
-    Py_ssize_t found = 0;
-    for (Py_ssize_t at = 0; at < utf8.size; at++) found += counts[(uint8_t)utf8.data[at]];
+    for (Py_ssize_t at = 0; at < utf8.size && found < most; at++) found += counts[(uint8_t)utf8.data[at]];
     Py_XDECREF(utf8.owner);
     return PyLong_FromSsize_t(found);
 }
@@ -534,7 +534,7 @@ static PyMethodDef methods[] = {
     {"index_form", native_index_form, METH_VARARGS,
      "index_form(text, rest): all terms of a text; `rest[stretch]` gives those of a stretch that is not ASCII."},
     {"count_bytes", native_count_bytes, METH_VARARGS,
-     "count_bytes(text, wanted): how many bytes of a text in UTF-8 are among the wanted ones."},
+     "count_bytes(text, wanted, most): how many bytes of a text in UTF-8 are among the wanted ones, or `most`."},
     {"code_pieces", native_code_pieces, METH_VARARGS,
      "code_pieces(text, definitions, size, attached, after): the pieces of a text of ASCII that is larger than one."},
     {"chunk_rows", native_chunk_rows, METH_VARARGS,

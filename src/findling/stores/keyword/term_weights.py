@@ -89,14 +89,15 @@ def padding(text: str) -> int:
     """By how many words a text counts longer than it is, which depends on nothing but the text."""
     if not text.isascii() and is_mostly_unspaced(text):
         return 0
-    signs = _count_signs(text) if native is None else native.count_bytes(text, _CODE_SIGNS)
-    return 0 if not text or (signs - _FREE_SIGNS) * _CHARACTERS_A_SIGN > len(text) else PADDING
+    enough = len(text) // _CHARACTERS_A_SIGN + _FREE_SIGNS + 1
+    signs = _count_signs(text, enough) if native is None else native.count_bytes(text, _CODE_SIGNS, enough)
+    return 0 if not text or signs >= enough else PADDING
 
 
-def _count_signs(text: str) -> int:
+def _count_signs(text: str, most: int) -> int:
     # One pass over bytes takes a third of the time that a count of each sign takes.
     data = text.encode("utf-8", "surrogatepass")
-    return len(data) - len(data.translate(None, _CODE_SIGNS))
+    return min(most, len(data) - len(data.translate(None, _CODE_SIGNS)))
 
 
 def is_added(term: str) -> bool:

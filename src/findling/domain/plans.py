@@ -170,7 +170,7 @@ class Plan:
         flag="--graph",
         project="any",
         http=True,
-        mcp="on: also what the best hits lead to by shared names; off: never",
+        mcp="on: follow shared names",
     )
     graph_mode: str = knob(
         "low",

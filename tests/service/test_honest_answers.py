@@ -227,3 +227,41 @@ def test_a_rule_that_leaves_a_named_file_out_can_be_overridden(tmp_path: Path) -
     included = settings.override({"index.include": (value,)}, "test")
     with open_engine(root / "node_modules" / "m.js", settings=included) as opened:
         assert [hit.path for hit in opened.search("okapi")] == ["node_modules/m.js"]
+
+
+def test_files_that_are_too_large_are_named_by_answers_about_their_folder(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "logs").mkdir(parents=True)
+    (root / "logs" / "small.log").write_text("ocelot\n")
+    (root / "logs" / "huge.log").write_bytes(b"okapi\n" * 800_000)
+    (root / "huge.py").write_bytes(b"okapi()\n" * 600_000)
+    settings = Settings().override({"store.home": str(tmp_path / "home"), "semantic.refine": "never"}, "test")
+    limit = "findling config set index.max_file_size 5MB"
+    log, code = "1 file left out as too large: logs/huge.log", "1 file left out as too large: huge.py"
+    both = "2 files left out as too large: huge.py, logs/huge.log"
+    with open_engine(root, settings=settings) as whole:
+        whole.index()
+    with open_engine(root, settings=settings) as whole, open_engine(root / "logs", settings=settings) as logs:
+        for answer, told in (
+            (whole.exact.grep(GrepRequest(patterns=("okapi",))), both),
+            (logs.exact.grep(GrepRequest(patterns=("okapi",))), log),
+            (logs.exact.grep(GrepRequest(patterns=("ocelot",))), log),  # a complete answer lacks lines, too
+            (whole.exact.grep(GrepRequest(patterns=("okapi",), globs=("*.py",))), code),
+            (whole.exact.grep(GrepRequest(patterns=("okapi",), globs=("*.md",))), ""),
+            (whole.exact.refs("okapi"), code),
+            (logs.exact.refs("okapi"), ""),
+            (logs.exact.glob(["huge*"]), log),
+            (logs.exact.glob(["small*"]), ""),
+            (logs.search("okapi"), log),
+            (logs.search("ocelot"), ""),
+        ):
+            assert [(one.what, one.fix) for one in answer.degraded] == ([(told, limit)] if told else []), answer
+        # Others learn nothing of what is left out.
+        other = ("user:ada",)
+        for answer in (
+            logs.exact.grep(GrepRequest(patterns=("okapi",), principals=other)),
+            logs.exact.refs("okapi", principals=other),
+            logs.exact.glob(["huge*"], principals=other),
+            logs.search("okapi", principals=other),
+        ):
+            assert not [one for one in answer.degraded if "too large" in one.what]

@@ -26,7 +26,7 @@ from findling.text.chunking.bare_code import without_comments
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import OutlineLine, named_lines, outline_lines
 
-__all__ = ["outline", "references"]
+__all__ = ["is_code", "outline", "references"]
 
 
 def outline(legs: Retrievers, name: str, below: str = "") -> OutlineAnswer:
@@ -65,6 +65,11 @@ def references(legs: Retrievers, name: str, within: str, limit: int = 0) -> Refs
     return RefsAnswer(name=name, references=shown, total=len(found), is_cut=is_cut, degraded=degraded)
 
 
+def is_code(path: str) -> bool:
+    """Whether the file of a path may have references, by its name."""
+    return bool(path) and file_type(path.rpartition("/")[2]).lang in CODE_LANGS
+
+
 def _other_style(legs: Retrievers, name: str, within: str) -> tuple[Degradation, ...]:
     """The same name as others write it, if code defines it so: `get_user` for `getUser`."""
     hits = legs.keyword.definers([name], Word(name), Filters(within=within), _MOST_DEFINERS)
@@ -76,9 +81,9 @@ def _other_style(legs: Retrievers, name: str, within: str) -> tuple[Degradation,
 
 def _of_file(stored: StoredText, name: str, scope: str) -> Iterator[Reference]:
     """The lines of one file that have a name; of definitions only those in the scope, if there is one."""
-    lang = file_type(stored.path.rpartition("/")[2]).lang if stored.path else ""
-    if lang not in CODE_LANGS:
+    if not is_code(stored.path):
         return
+    lang = file_type(stored.path.rpartition("/")[2]).lang
     text = stored.text.replace("\r\n", " \n").replace("\r", "\n")
     defined = outline_lines(text, lang)
     own = {one.line: one for one in defined if one.name.rpartition(".")[2] == name}

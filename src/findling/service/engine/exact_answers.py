@@ -18,6 +18,9 @@ __all__ = ["WorkspaceExact"]
 Ready = Callable[[bool, "Progress | None", "tuple[str, ...] | None"], "list[Degradation]"]
 """Refreshes the index, if that is wanted; the reasons why an answer may be incomplete."""
 
+RuleAt = Callable[[str, Callable[[str], bool]], "Degradation | None"]
+"""The rule by which a path is not indexed, or the files in it that are too large and concern an answer."""
+
 
 class WorkspaceExact:
     """Answers that are complete instead of ranked, over what a caller may see. `scope` is the part that was opened."""
@@ -27,13 +30,10 @@ class WorkspaceExact:
         opened: Index,
         scope: str,
         ready: Ready,
-        rule_at: Callable[[str], Degradation | None],
+        rule_at: RuleAt,
         zoekt: str = "",
     ) -> None:
-        """`rule_at` tells the rule by which a path is not indexed.
-
-        `zoekt` is the address of a Zoekt server that the owner's questions for lines are put to.
-        """
+        """`zoekt` is the address of a Zoekt server that the owner's questions for lines are put to."""
         self._opened, self._scope, self._ready, self._zoekt = opened, scope, ready, zoekt
         self._rule_at = rule_at
 
@@ -43,6 +43,7 @@ class WorkspaceExact:
         Raises InvalidValueError for what is no pattern and no glob, NotIndexedError when there is nothing to search.
         """
         from findling.pipelines.exact.grep import grep
+        from findling.pipelines.exact.path_globs import path_filter
 
         notes = self._ready(refresh, on_progress, asked.principals)
         within = self._scope if asked.within is None else asked.within.strip("/")
@@ -54,7 +55,7 @@ class WorkspaceExact:
         if asked.principals is not None:
             # Which texts had to be read depends on how far the index has come, and so on what is out of sight.
             return changed(answer, strategy="", searched=0)
-        notes = notes if answer.files else [*notes, *self._rule_for(within, None)]
+        self._add_rule(notes, within, path_filter(asked.globs, asked.base))
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
     def glob(
@@ -72,12 +73,13 @@ class WorkspaceExact:
 
         Globs count from the folder `within`, which is the part that was opened for None. Raises as `grep` does.
         """
-        from findling.pipelines.exact.path_globs import glob
+        from findling.pipelines.exact.path_globs import glob, path_filter
 
         notes = self._ready(refresh, on_progress, principals)
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, glob, patterns, below=below, newest=newest, limit=limit)
-        notes = notes if answer.files else [*notes, *self._rule_for(below, principals)]
+        if principals is None and not answer.files:
+            self._add_rule(notes, below, path_filter(patterns, below, takes_folders=True))
         return changed(answer, degraded=tuple(notes)) if notes else answer
 
     def refs(
@@ -94,12 +96,13 @@ class WorkspaceExact:
 
         Raises InvalidValueError for what is no name, NotIndexedError when there is nothing to search.
         """
-        from findling.pipelines.exact.references import references
+        from findling.pipelines.exact.references import is_code, references
 
         notes = self._ready(refresh, on_progress, principals)
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, references, name, below, limit)
-        notes = notes if answer.references else [*notes, *self._rule_for(below, principals)]
+        if principals is None:
+            self._add_rule(notes, below, is_code)
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
     def outline(
@@ -116,10 +119,11 @@ class WorkspaceExact:
         notes = self._ready(refresh, on_progress, principals)
         return self._opened.read(principals, notes, outline, name, self._scope)
 
-    def _rule_for(self, path: str, principals: tuple[str, ...] | None) -> list[Degradation]:
-        """The rule that leaves a path out, if there is one; for the owner, who alone knows of what is left out."""
-        rule = self._rule_at(path) if path and principals is None else None
-        return [rule] if rule is not None else []
+    def _add_rule(self, notes: list[Degradation], path: str, concerns: Callable[[str], bool]) -> None:
+        """Note what is left out at a path, once; for the owner, who alone knows of it."""
+        rule = self._rule_at(path, concerns)
+        if rule is not None and rule not in notes:
+            notes.append(rule)
 
     @property
     def _root(self) -> str:

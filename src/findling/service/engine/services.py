@@ -128,14 +128,24 @@ class WorkspaceServices:
         path = self.workspace.only or self.scope
         return self._rule_at(path) if path and (self.root / path).is_file() else None
 
-    def _rule_at(self, path: str) -> Degradation | None:
-        """The rule by which a file or folder is not indexed; `None` where none leaves it out."""
-        for entry in self.skipped() if path else ():
-            if entry.path == path or (entry.path.endswith("/") and f"{path}/".startswith(entry.path)):
+    def _rule_at(self, path: str, concerns: Callable[[str], bool] = lambda path: True) -> Degradation | None:
+        """The rule by which a file or folder is not indexed, or the files in it that are too large; else `None`.
+
+        `concerns` says of such a file whether an answer could have held it.
+        """
+        path, large = path or self.workspace.only, []
+        for entry in self.skipped():
+            if path and (entry.path == path or (entry.path.endswith("/") and f"{path}/".startswith(entry.path))):
                 from findling.service.upkeep.checks import why_left_out
 
                 return why_left_out(self.root, path, entry)
-        return None
+            if entry.reason == "too-large" and is_below(entry.path, path) and concerns(entry.path):
+                large.append(entry.path)
+        if not large:
+            return None
+        from findling.service.upkeep.checks import too_large
+
+        return too_large(self.root, large)
 
     def notices(self) -> list[Degradation]:
         """Notes about a new or rebuilt index, each once; a search gives them by itself."""

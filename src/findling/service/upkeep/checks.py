@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,9 +44,20 @@ from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, exa
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.chunking.syntax import SYNTAXES
 
-__all__ = ["check_machine", "check_workspace", "failures", "visible_counts", "why_left_out", "workspace_status"]
+__all__ = [
+    "check_machine",
+    "check_workspace",
+    "failures",
+    "too_large",
+    "visible_counts",
+    "why_left_out",
+    "workspace_status",
+]
 
 _LITTLE_SPACE = 200 << 20
+_MOST_NAMED = 3
+"""Files that one note names."""
+
 _REPAIR = "findling doctor --repair"
 
 _BY_RULES = frozenset("excluded hidden ignored lock-file machine-made minified secret unknown-type".split())
@@ -91,17 +102,34 @@ def visible_counts(legs: Retrievers) -> dict[str, Any]:
 def why_left_out(root: Path, path: str, entry: SkippedPath) -> Degradation:
     """The reason why a file or folder is not indexed, and the next step; the entry is its own or of a folder above."""
     from findling.sources.files.discovery import REASONS
-    from findling.sources.files.file_types import file_type
 
     fix = "findling status --skipped"
     if entry.reason == "too-large":
-        kind = "document" if file_type(path.rpartition("/")[2]).kind == "document" else "file"
-        fix = f"findling config set index.max_{kind}_size {((root / path).stat().st_size >> 20) + 1}MB"
+        fix = _larger_limit(root, [path])
     elif entry.reason in _BY_RULES:
         fix = f"findling config add index.include {quote('/' + path)}"
     reason = REASONS[entry.reason]
     told = reason + (f" ({entry.detail})" if entry.detail not in ("", reason) else "")
     return Degradation(what=f"{root / path} is not indexed: {told}", fix=fix)
+
+
+def too_large(root: Path, paths: Sequence[str]) -> Degradation:
+    """The note that files are left out by their size, and the limit that would admit them."""
+    shown = ", ".join(paths[:_MOST_NAMED]) + (", …" if len(paths) > _MOST_NAMED else "")
+    return Degradation(
+        what=f"{counted(len(paths), 'file')} left out as too large: {shown}", fix=_larger_limit(root, paths)
+    )
+
+
+def _larger_limit(root: Path, paths: Sequence[str]) -> str:
+    """The command that admits files; one for the other limit follows where the files have both kinds."""
+    from findling.sources.files.file_types import file_type
+
+    sizes: dict[str, int] = {}
+    for path in paths:
+        kind = "document" if file_type(path.rpartition("/")[2]).kind == "document" else "file"
+        sizes[kind] = max(sizes.get(kind, 0), file_size((root / path).resolve()))
+    return "; ".join(f"findling config set index.max_{kind}_size {(size >> 20) + 1}MB" for kind, size in sizes.items())
 
 
 def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> list[SkippedPath]:

@@ -60,8 +60,7 @@ def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOp
     """
     named = (f"/{only}",) if only else ()
     kept = dict.fromkeys((*own, home_folder(settings["store.home"]).resolve()))
-    below = (folder.relative_to(root) for folder in kept if folder != root and folder.is_relative_to(root))
-    inside = tuple(f"/{folder.as_posix()}/" for folder in below)
+    inside = [f"/{one.relative_to(root).as_posix()}/" for one in kept if one != root and one.is_relative_to(root)]
     switches = {name: settings[f"index.{name}"] for name in ("hidden", "follow_symlinks", "use_ignore_files")}
     sizes = {name: settings[f"index.{name}"] for name in ("max_file_size", "max_document_size")}
     rules = Rules(

@@ -170,7 +170,7 @@ class Plan:
         flag="--graph",
         project="any",
         http=True,
-        mcp="on: follow shared names",
+        mcp="shared names",
     )
     graph_mode: str = knob(
         "low",
@@ -215,7 +215,7 @@ class Plan:
         setting="search.expand",
         flag="--expand",
         http=True,
-        mcp="on: ask again with other words for the question; off: never",
+        mcp="other words",
     )
     novelty: bool = knob(
         True,

@@ -60,10 +60,12 @@ _names_of = {
     "similar": ["id", "limit", "max_chars"],
     "related": ["of", "to", "limit"],
     "status": [],
-    "remember": ["text", "tags", "importance"],
+    "remember": ["text", "tags", "importance", "source", "until"],
+    "memory": ["action", "text", "older", "at"],
 }
 _fitting: dict[str, st.SearchStrategy[Any]] = {
-    "query": _texts,
+    **dict.fromkeys(("query", "source", "until", "older", "at", "of", "to"), _texts),
+    "action": st.sampled_from(["recall", "review", "history", "undo", "keep", "merge", "supersede"]),
     "id": _texts,
     "text": _texts,
     "limit": st.integers(1, 50),

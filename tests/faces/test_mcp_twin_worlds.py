@@ -97,6 +97,11 @@ def _calls(seed: int) -> list[Call]:
         calls += [("related", {"of": name}), ("related", {"of": chance.choice(words), "to": name})]
     calls.append(("search", {"query": "pool", "filters": {"type": "secretive"}}))
     calls.append(("remember", {"text": f"{chance.choice(words)} is what I know"}))
+    for word in chance.sample(words, 3):
+        calls.append(("remember", {"text": f"The deadline of {word} is {chance.choice(['3', '4'])} May 2027."}))
+        calls.append(("memory", {"text": f"deadline {word} last week"}))
+        calls.append(("memory", {"action": "history", "text": f"note:{word}"}))
+    calls += [("memory", {"action": "review"}), ("memory", {"text": "pool", "at": "yesterday"})]
     return calls
 
 

@@ -318,7 +318,7 @@ class MemoryArguments(Arguments):
     """Arguments of `memory`."""
 
     action: Literal["recall", "review", "history", "undo", "keep", "merge", "supersede"] = "recall"
-    text: Annotated[str, Field(max_length=_LONGEST_QUERY, description="query, or id")] = ""
+    text: Annotated[str, Field(max_length=_LONGEST_QUERY)] = ""
     older: Annotated[str, Field(max_length=_LONGEST_NAME)] = ""
     at: Annotated[str, Field(max_length=40)] = ""
 

@@ -227,8 +227,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "remember",
-        "Keep a short text that will be worth knowing later. The same in other words updates it, a newer value "
-        "supersedes it.",
+        "Keep a short text for later. The same in other words updates it, a newer value supersedes it.",
         given.RememberArguments,
         memory.RememberResult,
         memory.remember_text,
@@ -237,8 +236,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "memory",
-        "Recall memories, as of the day at; review pairs that conflict, and decide on a newer and an older id; see the "
-        "history of an id, undo its latest change.",
+        "Recall memories of a day; review conflicts; decide on a newer (text) and an older id; history, undo.",
         given.MemoryArguments,
         memory.MemoryResult,
         memory.work_on_memories,

@@ -233,3 +233,21 @@ def test_refs_and_outline(findling: Call, project: Path) -> None:
     assert json.loads(findling("outline", "src/auth.py", "--json")[1])["definitions"][0]["name"] == "login"
     assert findling("outline", "docs/guide.md")[0] == 1
     assert findling("outline", "src/none.py")[0] == 2
+
+
+def test_a_missing_path_is_named_before_any_index_run(findling: Call, project: Path) -> None:
+    for asked in (
+        ("outline", "src/none.py"),
+        ("outline", "src/none.py:3"),
+        ("search", "login", "--explain-hit", "src/none.py"),
+        ("grep", "login", "src/none.py"),
+        ("refs", "login", "src/none.py"),
+        ("glob", "*.py", "src/none.py"),
+        ("search", "login", "src/none.py"),
+    ):
+        code, out, err = findling(*asked)
+        assert (code, out) == (2, ""), asked
+        assert err.startswith("findling: there is no ") and "src/none.py" in err, asked
+    assert findling("similar", "src/none.py")[0] == 2
+    assert findling("ls")[0] == 2  # nothing has been indexed
+    assert findling("outline", "src/auth.py")[0] == 0

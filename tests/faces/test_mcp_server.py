@@ -266,6 +266,15 @@ def test_nothing_is_indexed_yet(project: Path) -> None:
         assert call(one.server, "search", query="login")["total"] == 3
 
 
+def test_a_missing_path_is_named_before_the_first_index_run(project: Path) -> None:
+    with served(project) as one:
+        asked_at = (("grep", {"pattern": "login"}), ("glob", {"pattern": ["*.py"]}), ("refs", {"name": "login"}))
+        for name, arguments in asked_at:
+            assert told(one.server, name, **arguments, path="src/none").startswith("there is no src/none; try: ")
+        assert not one.engine.is_indexed() and "is not indexed" in told(one.server, "status")
+        assert call(one.server, "grep", pattern="login", path="src")["files"] == 1
+
+
 def test_others_than_the_owner_are_not_told_where_it_lies(project: Path) -> None:
     with served(project, ANN) as one:
         assert str(project) not in asked(one.server, _instructions)

@@ -220,6 +220,8 @@ class LocalClient(Viewer):
         **options: Any,
     ) -> Explanation:
         """Say why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
+        if refresh:
+            self.engine.check_path(name, self.principals)
         return self.engine.explain(self._asked(request, options), name, refresh=refresh, on_progress=on_progress)
 
     def grep(self, asked: GrepRequest) -> GrepAnswer:

@@ -31,11 +31,15 @@ class WorkspaceExact:
         scope: str,
         ready: Ready,
         rule_at: RuleAt,
+        check_path: Callable[[str, tuple[str, ...] | None], None],
         zoekt: str = "",
     ) -> None:
-        """`zoekt` is the address of a Zoekt server that the owner's questions for lines are put to."""
+        """`check_path` raises PathNotFoundError for a path that a first index run cannot find.
+
+        `zoekt` is the address of a Zoekt server that the owner's questions for lines are put to.
+        """
         self._opened, self._scope, self._ready, self._zoekt = opened, scope, ready, zoekt
-        self._rule_at = rule_at
+        self._rule_at, self._check_path = rule_at, check_path
 
     def grep(self, asked: GrepRequest, *, refresh: bool = True, on_progress: Progress | None = None) -> GrepAnswer:
         """All lines that match, in the order of their paths; with `refresh` of the files as they are now.
@@ -113,9 +117,14 @@ class WorkspaceExact:
         refresh: bool = True,
         on_progress: Progress | None = None,
     ) -> OutlineAnswer:
-        """The definitions of a file, given its path or id. Raises NotFoundError when it is not there."""
+        """The definitions of a file, given its path or id.
+
+        Raises NotFoundError when it is not in the index, PathNotFoundError when a first index run cannot find it.
+        """
         from findling.pipelines.exact.references import outline
 
+        if refresh:
+            self._check_path(name, principals)
         notes = self._ready(refresh, on_progress, principals)
         return self._opened.read(principals, notes, outline, name, self._scope)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -9,7 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from findling.domain.errors import InvalidValueError, LockedError, StoreDamagedError
+from findling.domain.errors import (
+    InvalidValueError,
+    LockedError,
+    NotFoundError,
+    PathNotFoundError,
+    StoreDamagedError,
+)
 from findling.domain.results import Degradation
 from findling.domain.values import changed
 from findling.service.index.index import Index
@@ -91,6 +98,29 @@ class WorkspaceServices:
         a caller also learns nothing of what stands in the way. Raises NotIndexedError when there is nothing to search.
         """
         return self._notes(self._disk.refresh(on_progress, question if principals is None else None), principals)
+
+    def check_path(self, name: str, principals: tuple[str, ...] | None = None) -> None:
+        """Raise PathNotFoundError before a first index run for a name that is neither on disk nor in the index.
+
+        An index run cannot find it, and may take minutes. A caller with limited rights waits: the time must not say
+        which paths there are.
+        """
+        if not name or principals is not None or self.is_indexed():
+            return
+        path, _, line = name.removeprefix("file:").rpartition(":")
+        path = path if path and line.isdecimal() else name.removeprefix("file:")
+        # Not `Path.exists`, which raises OSError for a name that is too long.
+        if any(os.path.exists(self.root / below / path) for below in ("", self.scope)):  # noqa: PTH110
+            return
+        if self._files.exists:
+            from findling.domain.queries import Filters
+            from findling.pipelines.lookup.document_names import find_document
+
+            with suppress(NotFoundError):
+                store = self._files.store
+                if any(store.matching(Filters(within=path))) or find_document(store, name, self.scope):
+                    return
+        raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists")
 
     def take_left_open(self) -> bool:
         """Whether a quick search has left files out that nobody has indexed since, told once."""
@@ -200,7 +230,7 @@ class WorkspaceServices:
             return self._notes("", principals)
 
         zoekt = self._settings["exact.url"] if self._settings["exact.engine"] == "zoekt" else ""
-        return WorkspaceExact(self.opened, self.scope, ready, self._rule_at, zoekt)
+        return WorkspaceExact(self.opened, self.scope, ready, self._rule_at, self.check_path, zoekt)
 
     def related(
         self,

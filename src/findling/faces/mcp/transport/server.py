@@ -224,6 +224,8 @@ def _prepare(name: str, arguments: dict[str, Any], desk: Desk) -> _Call:
     if not tool.writes and not (tool.wants_latest and desk.looks_first):
         return _Call(desk, tool, asked, None)
     with desk.connect() as client:
+        if not tool.writes:
+            client.engine.check_path(getattr(asked, "path", "").strip("/"), client.principals)
         return _Call(desk, tool, asked, client.home)
 
 

@@ -80,7 +80,10 @@ def outline(file: str, as_json: bool, as_: tuple[str, ...], workspace: str | Non
     settings = resolve(path, workspace=workspace, in_context=True)
     note_settings(settings)
     with opened(path, settings) as engine:
-        answer = engine.exact.outline(name_from_root(file, engine.root), principals=as_ or None)
+        name = name_from_root(file, engine.root)
+        engine.check_path(name, as_ or None)
+        with indexing(engine, settings) as bar:
+            answer = engine.exact.outline(name, principals=as_ or None, on_progress=bar)
         if as_json:
             write_json({"root": engine.root, **answer.to_dict()})
         else:

@@ -31,7 +31,7 @@ from findling.stores.lock import WriteLock
 lock = WriteLock(Path(sys.argv[1], "write.lock"))
 lock.acquire(60)
 print("held", flush=True)
-time.sleep(100)
+time.sleep(float(sys.argv[2]))
 """
 
 
@@ -152,19 +152,35 @@ def test_an_agent_that_waits_for_a_first_answer_waits_for_no_model(forest: Path)
         assert call(there.server, "search", query="okapi")["search_type"] == "hybrid"
 
 
-def test_a_search_during_the_first_run_of_another_process_answers_from_what_is_there(
+def test_a_quick_search_during_the_first_run_of_another_process_answers_from_what_is_there(
     forest: Path, findling: Findling
 ) -> None:
     assert findling("search", "--quick", "okapi", str(forest))[0] == 0
     (store,) = Path(os.environ["FINDLING_HOME"]).glob("*/index.sqlite")
-    with BoundedProcess([sys.executable, "-c", _HOLD, str(store.parent)], stdout=subprocess.PIPE) as other:
+    with BoundedProcess([sys.executable, "-c", _HOLD, str(store.parent), "100"], stdout=subprocess.PIPE) as other:
         try:
             assert other.stdout is not None
             assert other.stdout.readline() == "held\n"
-            code, out, err = findling("search", "okapi", str(forest))
+            code, out, err = findling("search", "--quick", "okapi", str(forest))
         finally:
             other.kill()
     assert (code, "okapi" in out) == (0, True)
     assert "another process is indexing for the first time; " in err
     assert f" of {_FILES + 1} files are indexed so far" in err
     assert "was not completed" not in err
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines"), [(("search", "-l", "okapi"), 1), (("grep", "-l", "bark"), _FILES), (("glob", "leaf*"), _FILES)]
+)
+def test_a_script_waits_for_the_first_run_of_another_process(
+    forest: Path, findling: Findling, asked: tuple[str, ...], lines: int
+) -> None:
+    assert findling("search", "--quick", "okapi", str(forest))[0] == 0
+    (store,) = Path(os.environ["FINDLING_HOME"]).glob("*/index.sqlite")
+    with BoundedProcess([sys.executable, "-c", _HOLD, str(store.parent), "3"], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        code, out, err = findling(*asked, str(forest))
+        other.kill()
+    assert (code, len(out.splitlines()), err) == (0, lines, "")

@@ -180,12 +180,18 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
 
 @contextmanager
 def indexing(engine: Engine, settings: Settings) -> Iterator[Progress]:
-    """Have the user agree to a first index run of a vast place, and show the progress of any run."""
+    """Have the user agree to a first index run of a vast place, and show the progress of any run.
+
+    While another process carries out the first run, a complete answer waits for it.
+    """
     from findling.faces.cli.output.progress import progress_bar
 
-    if settings["search.refresh"] == "auto" and not engine.is_indexed():
+    is_first = settings["search.refresh"] == "auto" and not engine.is_indexed()
+    if is_first:
         ask_before_indexing(engine.subject, False)
     with progress_bar() as bar:
+        if is_first and engine.queue.writer():
+            engine.index(on_progress=bar)
         yield bar
 
 

@@ -164,8 +164,10 @@ def _index_first(
     A person at a terminal gets a first answer meanwhile. A quick search indexes by itself what it needs.
     """
     engine = client.engine
-    # Where another process writes, a search answers from what is there.
-    if settings["search.refresh"] != "auto" or engine.is_indexed() or engine.queue.writer():
+    if settings["search.refresh"] != "auto" or engine.is_indexed():
+        return False
+    # Where another process writes, a person gets what is there; a script waits for the complete answer.
+    if (printer.is_for_person or requests[0].quick) and engine.queue.writer():
         return False
     from findling.faces.cli.output.progress import progress_bar
 

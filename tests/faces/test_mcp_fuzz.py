@@ -67,6 +67,8 @@ _fitting: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("query", "source", "until", "older", "at", "of", "to"), _texts),
     "action": st.sampled_from(["recall", "review", "history", "undo", "keep", "merge", "supersede"]),
     "id": _texts,
+    "of": _texts,
+    "to": _texts,
     "text": _texts,
     "limit": st.integers(1, 50),
     "mode": st.sampled_from(["auto", "keyword", "hybrid", "semantic"]),
@@ -97,7 +99,9 @@ def _calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A call that mostly fits, or does not fit at all."""
     tool = draw(st.sampled_from(list(_names_of)))
     names = _names_of[tool]
-    arguments = {name: draw(_fitting[name]) for name in names if draw(st.integers(0, 3)) or name in ("query", "id")}
+    arguments = {
+        name: draw(_fitting[name]) for name in names if draw(st.integers(0, 3)) or name in ("query", "id", "of")
+    }
     for name in draw(st.lists(st.one_of(st.sampled_from(names or ["x"]), st.text(max_size=8)), max_size=1)):
         arguments[name] = draw(_values)
     return tool, arguments

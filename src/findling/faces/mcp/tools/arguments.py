@@ -64,6 +64,8 @@ def _slim(node: Any, parts: Mapping[str, Any], idle: Collection[str]) -> Any:
         return node
     if "$ref" in node:
         node = {**parts[node["$ref"].rpartition("/")[2]], **{key: node[key] for key in node if key != "$ref"}}
+    if not idle and node.get("default", 0) is None and len(node.get("anyOf", ())) == 2:
+        node = {**node["anyOf"][0], **{key: node[key] for key in node if key != "anyOf"}}  # no argument has to be null
     kept = {
         key: value
         for key, value in node.items()
@@ -75,7 +77,7 @@ def _slim(node: Any, parts: Mapping[str, Any], idle: Collection[str]) -> Any:
 
 
 def _is_idle(key: str, value: object, node: Mapping[str, Any]) -> bool:
-    """Whether a key says what everybody knows: a title that is the name, a count above 0, an empty default."""
+    """Whether a key says what everybody knows: a title that is the name, a least count, an empty default."""
     if key == "title":
         return isinstance(value, str)
     if key in ("maxLength", "maxItems"):
@@ -83,7 +85,7 @@ def _is_idle(key: str, value: object, node: Mapping[str, Any]) -> bool:
     if key == "minLength":
         return value == 1
     if key == "minimum":
-        return value in (0, 1) and node.get("type") == "integer"
+        return node.get("type") == "integer"  # an error names it
     if key == "maximum":
         return isinstance(value, int) and value > _LONGEST_WORTH_TELLING
     if key == "description":
@@ -198,7 +200,7 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
     item_type: Annotated[
         Literal["any", "directive", "tool", "knowledge"], Field(description="only items of this type")
     ] = "any"
-    all: Annotated[bool, Field(description="list every file that matches, and names in them, too")] = False
+    all: Annotated[bool, Field(description="list every file that matches, and names, too")] = False
     cursor: Annotated[str, Field(max_length=1000, description="next_cursor of the same question")] = ""
     detail: Annotated[Literal["concise", "full"], Field(description="full: more lines, and how each scored")] = (
         "concise"

@@ -23,7 +23,6 @@ from findling.faces.cli.request.options import (
     setting_option,
     workspace_option,
 )
-from findling.service.engine.client import LocalClient
 
 __all__ = ["outline", "refs", "related"]
 
@@ -113,6 +112,8 @@ def related(
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
+    from findling.service.engine.client import LocalClient
+
     settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
     note_settings(settings)
     with opened(path, settings) as engine:

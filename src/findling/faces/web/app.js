@@ -10,7 +10,7 @@ import { listenToKeys } from "./keys.js";
 import { makePreview } from "./preview.js";
 import { clearResults, showAnswer, showStage, showTrouble } from "./results.js";
 import { makeSearcher } from "./search.js";
-import { addressOf, isAsked, questionOf, stateOf } from "./state.js";
+import { addressOf, isAsked, questionOf, stateOf, TABS } from "./state.js";
 import { makeStatus } from "./status.js";
 
 const NARROW = matchMedia("(max-width: 64rem)");
@@ -212,6 +212,7 @@ const page = {
   },
   open: () => openHit("text"),
   explain: () => openHit("why"),
+  around: () => openHit("graph"),
   copy() {
     if (!state.hit) return false;
     preview.copyCitation();
@@ -222,8 +223,8 @@ const page = {
     preview.showWhole();
     return true;
   },
-  otherTab() {
-    const tab = state.tab === "text" ? "why" : "text";
+  otherTab(by) {
+    const tab = TABS[(TABS.indexOf(state.tab) + by + TABS.length) % TABS.length];
     go({ ...state, tab }, { replace: true });
     byId(`tab-${tab}`).focus();
     return true;

@@ -1,7 +1,7 @@
 // Facets: how many of the matches have which property, and narrowing an answer by them.
 
 import { byId, fill, h, show } from "./dom.js";
-import { FACETS, isNarrowed, toggled, toggledYear, widened } from "./state.js";
+import { FACETS, hasName, isNarrowed, toggled, toggledYear, widened, withName } from "./state.js";
 import { number, visible } from "./texts.js";
 
 const MOST_SHOWN = 8;
@@ -18,6 +18,9 @@ export function showFacets(state, facets, go) {
   const isYear = year && state.from === `${year}-01-01` && state.to === `${year}-12-31`;
   const years = valuesOf(facets.year, isYear ? [year] : []).sort((one, other) => other.value.localeCompare(one.value));
   groups.push(group("year", "Year of change", years, (value) => go(toggledYear(state, value)), again));
+  const chosen = Object.keys(facets.entity ?? {}).filter((name) => hasName(state.q, name));
+  const named = (name) => go({ ...state, q: withName(state.q, name), hit: "", tab: "text" });
+  groups.push(group("entity", "Names", valuesOf(facets.entity, chosen), named, again));
   const focused = document.activeElement?.dataset?.facet;
   fill(byId("facet-groups"), groups);
   if (focused) buttonOf(focused)?.focus({ preventScroll: true });

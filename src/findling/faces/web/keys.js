@@ -54,14 +54,16 @@ function anywhere(page, event) {
     byId("help").showModal();
     return true;
   }
-  if (target.closest?.("[role=tablist]") && ["ArrowLeft", "ArrowRight"].includes(key)) return page.otherTab();
+  if (target.closest?.("[role=tablist]") && ["ArrowLeft", "ArrowRight"].includes(key)) {
+    return page.otherTab(key === "ArrowLeft" ? -1 : 1);
+  }
   if (page.view === "glossary") return page.glossaryKey(key);
   if (page.view !== "search") return false;
   // Where something scrolls by itself, the arrows are its own.
   const inPane = target.closest?.("#preview");
   if (key === "j" || (key === "ArrowDown" && !inPane)) return page.move(1);
   if (key === "k" || (key === "ArrowUp" && !inPane)) return page.move(-1);
-  const actions = { o: page.open, e: page.explain, c: page.copy, f: page.whole };
+  const actions = { o: page.open, e: page.explain, g: page.around, c: page.copy, f: page.whole };
   return actions[key]?.() ?? false;
 }
 

@@ -34,6 +34,7 @@ ASSETS: Mapping[str, str] = MappingProxyType(
                 "facets.js",
                 "failed.js",
                 "glossary.js",
+                "graph.js",
                 "hits.js",
                 "keys.js",
                 "notices.js",

@@ -3,12 +3,15 @@
 import { ask, isAborted, pathOf } from "./api.js";
 import { dayOf } from "./dates.js";
 import { byId, copy, fill, h, show } from "./dom.js";
+import { graphElement } from "./graph.js";
 import { receiptElement } from "./receipt.js";
 import { parametersOf } from "./search.js";
+import { addressOf, TABS, withName } from "./state.js";
 import { citation, nameOf, visible } from "./texts.js";
 import { revealIn, textElement } from "./transcript.js";
 
 const AROUND = 12;
+const MOST_AROUND = 8;
 const GONE = "This passage is not in the index: it has changed, or is gone, since the link was made.";
 
 /** The pane. `go(changes)` leads to another state, `say` has something read out, `onTrouble` takes what goes wrong. */
@@ -17,7 +20,7 @@ export function makePreview({ go, say, onTrouble }) {
   let shown = {};
 
   byId("close-preview").addEventListener("click", () => go({ hit: "", tab: "text" }));
-  for (const tab of ["text", "why"]) byId(`tab-${tab}`).addEventListener("click", () => go({ tab }));
+  for (const tab of TABS) byId(`tab-${tab}`).addEventListener("click", () => go({ tab }));
   byId("copy").addEventListener("click", () => copyCitation());
   byId("whole").addEventListener("click", () => showWhole());
 
@@ -36,7 +39,7 @@ export function makePreview({ go, say, onTrouble }) {
       shown = {};
       return;
     }
-    for (const tab of ["text", "why"]) {
+    for (const tab of TABS) {
       byId(`tab-${tab}`).setAttribute("aria-selected", String(state.tab === tab));
       byId(`tab-${tab}`).tabIndex = state.tab === tab ? 0 : -1;
       show(byId(`panel-${tab}`), state.tab === tab);
@@ -45,6 +48,7 @@ export function makePreview({ go, say, onTrouble }) {
     if (shown.key === key) {
       if (shown.tab !== state.tab) reveal();
       shown.tab = state.tab;
+      await showGraph(state, calls.signal);
       return;
     }
     calls.abort();
@@ -70,6 +74,7 @@ export function makePreview({ go, say, onTrouble }) {
       showHead(document_, own);
       showText();
       fill(byId("panel-why"), receiptElement({ ...own, answer: known.hit ? answer : undefined }));
+      await showGraph(state, signal);
     } catch (error) {
       if (isAborted(error)) return;
       showMissing(error, state);
@@ -87,6 +92,23 @@ export function makePreview({ go, say, onTrouble }) {
     fill(byId("preview-facts"), factsOf(document_));
     show(byId("copy"));
     show(byId("whole"), !document_.is_whole);
+  }
+
+  /** Ask for what is around the hit, once it is wanted. */
+  async function showGraph(state, signal) {
+    if (state.tab !== "graph" || !shown.document || shown.around === state.hit) return;
+    shown.around = state.hit;
+    fill(byId("panel-graph"));
+    try {
+      const query = { of: state.hit, limit: MOST_AROUND, workspace: state.workspace };
+      const found = await ask("/v1/related", { query, signal });
+      if (!signal.aborted) fill(byId("panel-graph"), graphElement(found, shown.document, linksFrom(state)));
+    } catch (error) {
+      shown.around = undefined;
+      if (isAborted(error)) return;
+      fill(byId("panel-graph"), h("p", { class: "note warning" }, error.message));
+      if (error.kind !== "problem") onTrouble(error);
+    }
   }
 
   function showText() {
@@ -133,9 +155,20 @@ export function makePreview({ go, say, onTrouble }) {
     const told = error.status === 404 ? GONE : error.message;
     fill(byId("panel-text"), h("p", { class: "note warning" }, told));
     fill(byId("panel-why"), h("p", { class: "quiet" }, told));
+    fill(byId("panel-graph"), h("p", { class: "quiet" }, told));
   }
 
   return { update, copyCitation, showWhole };
+}
+
+/** Where the names and documents around a hit lead to. */
+function linksFrom(state) {
+  const queryOf = (name) => withName("", name);
+  return {
+    queryOf,
+    linkTo: (id) => addressOf({ ...state, hit: id, tab: "graph" }),
+    linkToName: (name) => addressOf({ ...state, q: queryOf(name), hit: "", tab: "text" }),
+  };
 }
 
 /** What the answer knows of a hit: itself, one of its neighbours, or a further passage of a hit. */

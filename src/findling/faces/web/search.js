@@ -74,7 +74,7 @@ function quickAnswer(state, signal) {
 
 /** The answer with its facets. Values beside the chosen ones are counted without that choice: they would widen it. */
 async function wholeAnswer(state, signal) {
-  const names = [...Object.keys(FACETS), "year"];
+  const names = [...Object.keys(FACETS), "year", "entity"];
   const chosen = [...Object.keys(state.filters), ...(state.from || state.to ? ["year"] : [])];
   const [answer, ...others] = await Promise.all([
     ask("/v1/search", { body: { ...bodyOf(state), facets: names }, signal }),

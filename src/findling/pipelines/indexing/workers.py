@@ -38,7 +38,7 @@ from findling.text.chunking.chunker import parses
 
 __all__ = ["available_cores", "preparing"]
 
-_HELD_BACK_BYTES = 32 << 20  # answers that wait for their turn: so much may overtake a document of a minute
+_HELD_BACK_BYTES = 20 << 20  # answers that wait for their turn: so much may overtake a document of a minute
 _PIPE_BYTES = 1 << 20  # a batch of text passes with few turns; the default of Linux is 64 KB
 _GLANCE_S = 1.0  # seconds between two looks of a waiting caller at the workers
 _GRACE_S = 20.0

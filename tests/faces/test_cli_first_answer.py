@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from findling.faces.mcp.transport import server
 from findling.pipelines.indexing import first_run
 from tests.faces.mcp_desks import call, served
 from tests.processes import PATIENCE_S, BoundedProcess
@@ -32,6 +33,17 @@ lock = WriteLock(Path(sys.argv[1], "write.lock"))
 lock.acquire(60)
 print("held", flush=True)
 time.sleep(float(sys.argv[2]))
+"""
+
+_INDEX = """
+import sys
+import findling
+begun = []
+def tell(event):
+    if not begun:
+        begun.append(print("held", flush=True))
+with findling.open(sys.argv[1]) as engine:
+    engine.index(on_progress=tell)
 """
 
 
@@ -184,3 +196,37 @@ def test_a_script_waits_for_the_first_run_of_another_process(
         code, out, err = findling(*asked, str(forest))
         other.kill()
     assert (code, len(out.splitlines()), err) == (0, lines, "")
+
+
+def test_an_agent_that_wants_all_lines_waits_for_the_first_run_of_another_process(
+    forest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "REFRESH_PATIENCE_S", PATIENCE_S)
+    monkeypatch.setenv("FINDLING_HOME", str(forest.parent / "indexes"))  # as `served` has it
+    with served(forest, semantic__instant=False) as there:
+        assert call(there.server, "search", query="okapi")["results"]
+        assert not there.engine.is_indexed()
+        with BoundedProcess([sys.executable, "-c", _INDEX, str(forest)], stdout=subprocess.PIPE) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "held\n"
+            document = call(there.server, "grep", pattern="bark", gives="files", limit=1000)
+            other.communicate()
+        assert (document["files"], document["degraded"]) == (_FILES, [])
+
+
+def test_an_agent_learns_once_that_another_process_indexes(forest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REFRESH_PATIENCE_S", 0.1)
+    with served(forest, semantic__instant=False) as there:
+        assert call(there.server, "search", query="okapi")["results"]
+        hold = [sys.executable, "-c", _HOLD, str(there.engine.home), "100"]
+        with BoundedProcess(hold, stdout=subprocess.PIPE) as other:
+            try:
+                assert other.stdout is not None
+                assert other.stdout.readline() == "held\n"
+                asked = (("search", {"query": "okapi"}), ("grep", {"pattern": "okapi"}), ("refs", {"name": "okapi"}))
+                for name, arguments in asked:
+                    said = json.dumps(call(there.server, name, **arguments))
+                    assert said.count("another process is indexing for the first time") == 1, said
+                    assert "has not been completed" not in said
+            finally:
+                other.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -27,6 +28,8 @@ from findling.service.workspace.workspace import is_vast
 
 __all__ = ["Connect", "Desk", "for_caller", "local_desk", "naming", "told"]
 
+_POLL_S = 0.1
+"""Seconds between two looks at an index that another process writes."""
 
 _FOR_EVERYBODY = (UsageError, CallerError, OverdueError)
 """Errors that say nothing of the machine, or of what else lies there."""
@@ -69,12 +72,17 @@ class Desk(NamedTuple):
     looks_first: bool = False
     notes: Sequence[Degradation] = ()
 
-    def refresh(self, on_progress: Progress | None = None, question: str | None = None) -> Sequence[Degradation]:
+    def refresh(
+        self, on_progress: Progress | None = None, question: str | None = None, *, patience_s: float = 0.0
+    ) -> Sequence[Degradation]:
         """Bring the index up to the state of the disk, or as far as a question needs it; what stood in the way.
 
-        Raises as `Engine.refresh` does.
+        The first index run of another process is waited for, at most so long. Raises as `Engine.refresh` does.
         """
         with self.connect() as client:
+            until = time.monotonic() + patience_s
+            while time.monotonic() < until and not client.engine.is_indexed() and client.engine.queue.writer():
+                time.sleep(_POLL_S)
             # A home folder or a whole disk is not indexed because somebody's program asks something.
             if is_vast(client.engine.subject) and not client.engine.is_indexed():
                 return ()

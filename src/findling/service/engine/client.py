@@ -224,13 +224,16 @@ class LocalClient(Viewer):
             self.engine.check_path(name, self.principals)
         return self.engine.explain(self._asked(request, options), name, refresh=refresh, on_progress=on_progress)
 
-    def grep(self, asked: GrepRequest) -> GrepAnswer:
-        """All lines that match, of the index as it is. Raises as `WorkspaceExact.grep` does."""
+    def grep(self, asked: GrepRequest, notes: Sequence[Degradation] = ()) -> GrepAnswer:
+        """All lines that match, of the index as it is; `notes` are those of an earlier refresh.
+
+        Raises as `WorkspaceExact.grep` does.
+        """
         from findling.domain.budgets import spending
 
         with spending() as budget:
             budget.end_within(self._longest_s)
-            return self.engine.exact.grep(replace(asked, principals=self.principals), refresh=False)
+            return self.engine.exact.grep(replace(asked, principals=self.principals), refresh=False, notes=notes)
 
     def glob(self, patterns: Sequence[str], **options: Any) -> GlobAnswer:
         """All files that a glob matches, as `WorkspaceExact.glob` lists them, of the index as it is."""

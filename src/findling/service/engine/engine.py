@@ -100,7 +100,7 @@ class Engine(WorkspaceServices):
         started = time.perf_counter()
         scoped = request if isinstance(request, Scoped) else self.prepare(request, **options)
         asked, principals = scoped.request, scoped.request.principals
-        notes = [*notes, *self._ready(refresh, on_progress, asked)]
+        notes = list(notes) or self._ready(refresh, on_progress, asked)
         share = self.share() if notes and principals is None else {}
         is_partial = bool(notes) and not self.is_indexed()
         asked = of_a_part(asked) if is_partial else asked

@@ -41,15 +41,23 @@ class WorkspaceExact:
         self._opened, self._scope, self._ready, self._zoekt = opened, scope, ready, zoekt
         self._rule_at, self._check_path = rule_at, check_path
 
-    def grep(self, asked: GrepRequest, *, refresh: bool = True, on_progress: Progress | None = None) -> GrepAnswer:
+    def grep(
+        self,
+        asked: GrepRequest,
+        *,
+        refresh: bool = True,
+        on_progress: Progress | None = None,
+        notes: Sequence[Degradation] = (),
+    ) -> GrepAnswer:
         """All lines that match, in the order of their paths; with `refresh` of the files as they are now.
 
-        Raises InvalidValueError for what is no pattern and no glob, NotIndexedError when there is nothing to search.
+        `notes` are those of an earlier refresh. Raises InvalidValueError for what is no pattern and no glob,
+        NotIndexedError when there is nothing to search.
         """
         from findling.pipelines.exact.grep import grep
         from findling.pipelines.exact.path_globs import path_filter
 
-        notes = self._ready(refresh, on_progress, asked.principals)
+        notes = list(notes) or self._ready(refresh, on_progress, asked.principals)
         within = self._scope if asked.within is None else asked.within.strip("/")
         asked = changed(asked, within=within)
         with spending():
@@ -95,14 +103,15 @@ class WorkspaceExact:
         principals: tuple[str, ...] | None = None,
         refresh: bool = True,
         on_progress: Progress | None = None,
+        notes: Sequence[Degradation] = (),
     ) -> RefsAnswer:
-        """All lines of code that define, import, call or use a name; the options are those of `glob`.
+        """All lines of code that define, import, call or use a name; the options are those of `glob` and `grep`.
 
         Raises InvalidValueError for what is no name, NotIndexedError when there is nothing to search.
         """
         from findling.pipelines.exact.references import is_code, references
 
-        notes = self._ready(refresh, on_progress, principals)
+        notes = list(notes) or self._ready(refresh, on_progress, principals)
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, references, name, below, limit)
         if principals is None:

@@ -99,14 +99,14 @@ def grep_lines(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -
     )
     with desk.reading() as client:
         try:
-            answer = client.grep(request)
+            answer = client.grep(request, desk.notes)
         except ExpressionError as error:
             raise InvalidValueError(
                 error.message, hint="fixed: true searches for the characters as they are"
             ) from error
         client.finish()
     budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
-    return _fitted(answer, list(dict.fromkeys(map(str, [*desk.notes, *answer.degraded]))), budget)
+    return _fitted(answer, [str(one) for one in answer.degraded], budget)
 
 
 def glob_files(desk: Desk, asked: GlobArguments, on_progress: Progress | None) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def glob_files(desk: Desk, asked: GlobArguments, on_progress: Progress | None) -
 def list_refs(desk: Desk, asked: RefsArguments, on_progress: Progress | None) -> dict[str, Any]:
     """The lines with a name by their kinds, each as `path:line symbol: text`; as many as fit, definitions first."""
     with desk.reading() as client:
-        answer = client.refs(asked.name, within=asked.path.strip("/"), limit=asked.limit)
+        answer = client.refs(asked.name, within=asked.path.strip("/"), limit=asked.limit, notes=desk.notes)
     budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
-    degraded = list(dict.fromkeys(map(str, [*desk.notes, *answer.degraded])))
+    degraded = [str(one) for one in answer.degraded]
     found = answer.references
 
     def told(count: int) -> dict[str, Any]:

@@ -172,9 +172,11 @@ class _Handlers:
             return await _in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
         if home is not None:
             question = _question(arguments)  # a client that waits is told what is missing instead
+            # A complete answer of a part is of little use: the process that indexes the rest is often soon done.
+            patience_s = 0.0 if hasattr(arguments, "query") else REFRESH_PATIENCE_S
 
             def refresh() -> Sequence[Degradation]:
-                return _at(desk, lambda: desk.refresh(on_progress, question))
+                return _at(desk, lambda: desk.refresh(on_progress, question, patience_s=patience_s))
 
             notes = await _in_turn(home, refresh, REFRESH_PATIENCE_S)
             desk = desk._replace(notes=notes)

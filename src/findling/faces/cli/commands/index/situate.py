@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from findling.domain.errors import ProviderError
@@ -16,7 +18,9 @@ from findling.faces.cli.request.options import (
     resolve,
     workspace_option,
 )
-from findling.service.content.situating import SituateCost
+
+if TYPE_CHECKING:
+    from findling.service.content.situating import SituateCost
 
 __all__ = ["situate"]
 

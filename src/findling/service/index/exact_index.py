@@ -87,12 +87,12 @@ class LazyLeg(ABC, Generic[_Leg]):
             return True
         return self._is_damaged or leg is None or leg.seq() != store.seq()
 
-    def level_if_due(self) -> bool:
-        """Bring the leg up when it is wanted and nobody else is writing; returns whether it did."""
+    def level_if_due(self, patience_s: float = 0.0) -> bool:
+        """Bring the leg up when it is wanted and nobody else is writing for so long; returns whether it did."""
         if not self._files.exists or not self.is_due():
             return False
         # It was only an offer: the next run tries again, and searches do without until then.
-        with suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
+        with suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=patience_s):
             self.level()
             return True
         return False

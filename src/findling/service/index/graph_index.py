@@ -25,6 +25,10 @@ _SEEN = 16
 """Callers with limited rights whose graphs are kept, each some 80 ms of work at 53,000 chunks."""
 
 
+_PATIENCE_S = 2.0
+"""Seconds that the first question of a small workspace waits for a writer, so that no other answer tells of one."""
+
+
 class GraphIndex(LazyLeg[GraphLeg]):
     """The graph as searches ask it: the whole of it, or what a caller may see."""
 
@@ -80,7 +84,7 @@ class GraphIndex(LazyLeg[GraphLeg]):
         is_little = store.counts()["characters"] <= LITTLE
         if not is_little and (leg is None or store.seq() - leg.seq() > _FEW):
             return False
-        return self.level_if_due()
+        return self.level_if_due(_PATIENCE_S if is_little else 0.0)
 
     def close(self) -> None:
         """Release files; closing twice is fine."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from findling.faces.cli.main import run
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+    from tests.faces.web_servers import WebPage, WebServer
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +74,22 @@ def spoken(capfd: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str
     code = run(args)
     out, err = capfd.readouterr()
     return code, out, err
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
+    from tests.browser import opened_browser
+
+    with opened_browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(driver: WebDriver, server: WebServer) -> Iterator[WebPage]:
+    """The page, which must not complain, and ask nobody but its own server, whatever a test does with it."""
+    from tests.faces.web_servers import WebPage
+
+    shown = WebPage(driver, server)
+    yield shown
+    assert shown.complaints() == []
+    assert {url for url in shown.requests() if not url.startswith(f"{server.address}/")} == set()

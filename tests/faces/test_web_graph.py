@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import Settings, load_settings
-from tests.browser import opened_browser, why_not
+from tests.browser import why_not
 from tests.faces.web_servers import WebPage, WebServer
-
-if TYPE_CHECKING:
-    from selenium.webdriver.chrome.webdriver import WebDriver
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "never")
 
@@ -49,21 +45,6 @@ def server(settings: Settings) -> Iterator[WebServer]:
     served = WebServer(Path(settings["store.home"]).parent / "project", settings)
     yield served
     served.stop()
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
-    with opened_browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def page(driver: WebDriver, server: WebServer) -> Iterator[WebPage]:
-    """The page, which must not complain, and ask nobody but its own server, whatever a test does with it."""
-    shown = WebPage(driver, server)
-    yield shown
-    assert shown.complaints() == []
-    assert {url for url in shown.requests() if not url.startswith(f"{server.address}/")} == set()
 
 
 def _open_graph(page: WebPage, query: str) -> None:

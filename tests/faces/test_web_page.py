@@ -14,7 +14,7 @@ from findling.domain.resources import Resource
 from findling.service.engine.engine import open_engine
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.settings import Settings, load_settings
-from tests.browser import opened_browser, why_not
+from tests.browser import why_not
 from tests.faces.web_servers import WebPage, WebServer
 
 if TYPE_CHECKING:
@@ -91,21 +91,6 @@ def server(settings: Settings, root: Path) -> Iterator[WebServer]:
     served = WebServer(root, settings)
     yield served
     served.stop()
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
-    with opened_browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def page(driver: WebDriver, server: WebServer) -> Iterator[WebPage]:
-    """The page, which must not complain, and ask nobody but its own server, whatever a test does with it."""
-    shown = WebPage(driver, server)
-    yield shown
-    assert shown.complaints() == []
-    assert {url for url in shown.requests() if not url.startswith(f"{server.address}/")} == set()
 
 
 # Searching

@@ -16,6 +16,7 @@ from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.results import Degradation, Evidence, Step
 from findling.domain.values import record
 from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetriever
+from findling.ranking.evidence import falling
 
 if TYPE_CHECKING:
     from findling.domain.backends import ExactSource, FoundMatches, GraphAtHand, Rephraser, Retriever
@@ -36,6 +37,7 @@ __all__ = [
     "alone",
     "bound_legs",
     "check_legs",
+    "in_new_order",
     "register_leg",
 ]
 
@@ -145,6 +147,30 @@ class Candidate:
     def of(self, leg: str) -> Evidence | None:
         """The evidence of one leg."""
         return next((one for one in self.evidence if one.leg == leg), None)
+
+
+def in_new_order(
+    ordered: Sequence[Candidate],
+    rest: Sequence[Candidate],
+    gains: Sequence[float],
+    steps: Callable[[int], Sequence[Step]],
+) -> list[Candidate]:
+    """The candidates in an order that gains have made, each with its worth times its gain, and those behind them.
+
+    The first keeps the score of its evidence, and no score rises. `steps` tells the gains of a candidate.
+    """
+    scale = 1 / gains[0]
+    scores = falling([min(one.worth * gain * scale, 1.0) for one, gain in zip(ordered, gains, strict=True)])
+    kept = Step(name="scale", factor=scale, reason="the first hit keeps the score of its evidence")
+
+    def steps_of(cid: int) -> tuple[Step, ...]:
+        return (*steps(cid), kept)
+
+    for one, score in zip(ordered, scores, strict=True):
+        one.move(score, steps_of)
+    for one in rest:
+        one.score = min(one.score, scores[-1])
+    return [*ordered, *rest]
 
 
 def alone(one: Evidence, rank: int) -> Evidence:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from findling.domain.resources import Resource, StoredChunk
 from findling.domain.results import Evidence, Step
 from findling.domain.values import changed, loose_name
-from findling.pipelines.retrieve.legs import COMPARED, KEYWORD, Candidate, Found, Retrievers
+from findling.pipelines.retrieve.legs import COMPARED, KEYWORD, Candidate, Found, Retrievers, in_new_order
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
-from findling.ranking.evidence import falling, words_evidence
+from findling.ranking.evidence import words_evidence
 from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
 from findling.text.analysis.scripts import name_parts, written_name
 from findling.text.chunking.code_grammars import CODE_LANGS
@@ -67,14 +67,9 @@ def order_by_resources(
             defined = definers.names.get(candidate.cid, ())
             clues.append(Clue(candidate.cid, candidate.strength, resource.rid, *told, defined))
     ranking = rank_by_resources(clues, asked)
-    moved = _moved({candidate.cid: candidate for candidate in best}, ranking)
-    cids = {candidate.cid for candidate in moved}
-    lowest = moved[-1].score
-    rest = [one for one in found.candidates if one.cid not in cids]
-    for one in rest:
-        one.score = min(one.score, lowest)
+    candidates = _moved(best, found.candidates, ranking)
     effect = _told(best, clues, ranking, asked)
-    return changed(found, candidates=[*moved, *rest], resources=effect, definitions=definers.places)
+    return changed(found, candidates=candidates, resources=effect, definitions=definers.places)
 
 
 def _share_of_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> float:
@@ -156,21 +151,17 @@ def _as_candidates(found: Found, scores: Mapping[int, float]) -> list[Candidate]
     return added
 
 
-def _moved(candidates: Mapping[int, Candidate], ranking: ResourceRanking) -> list[Candidate]:
-    """The candidates in the order of a ranking, each with its worth times the factors of all parts, never rising."""
-    first, most = ranking.ranking[0]
-    scale = ranking.start[first] / most
-    exact = [candidates[cid].worth * strength / ranking.start[cid] * scale for cid, strength in ranking.ranking]
-    scores = falling([min(score, 1.0) for score in exact])
+def _moved(best: Sequence[Candidate], all_found: Sequence[Candidate], ranking: ResourceRanking) -> list[Candidate]:
+    """The best candidates in the order of a ranking, and the others behind them."""
+    by_cid = {candidate.cid: candidate for candidate in best}
+    ordered = [by_cid[cid] for cid, _ in ranking.ranking]
+    gains = [strength / ranking.start[cid] for cid, strength in ranking.ranking]
+    moved = {cid for cid, _ in ranking.ranking}
 
-    def steps_of(cid: int) -> tuple[Step, ...]:
-        steps = [Step(name=part.name, factor=part.factor, reason=part.reason) for part in ranking.parts(cid)]
-        return (*steps, Step(name="scale", factor=scale, reason="the first hit keeps the score of its evidence"))
+    def steps(cid: int) -> list[Step]:
+        return [Step(name=part.name, factor=part.factor, reason=part.reason) for part in ranking.parts(cid)]
 
-    moved = [candidates[cid] for cid, _ in ranking.ranking]
-    for candidate, score in zip(moved, scores, strict=True):
-        candidate.move(score, steps_of)
-    return moved
+    return in_new_order(ordered, [one for one in all_found if one.cid not in moved], gains, steps)
 
 
 def _told(best: Sequence[Candidate], clues: Sequence[Clue], ranking: ResourceRanking, asked: ResourceQuestion) -> str:

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from findling.domain.resources import Resource
 from findling.domain.results import Step
 from findling.domain.values import changed
-from findling.pipelines.retrieve.legs import COMPARED, Candidate, Found, Retrievers
+from findling.pipelines.retrieve.legs import COMPARED, Candidate, Found, Retrievers, in_new_order
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
-from findling.ranking.evidence import falling
 from findling.text.chunking.chat_messages import speakers_of
 from findling.text.statements.periods import PAST, Period, periods, shown_day
 
@@ -82,22 +81,11 @@ def _was_said(resource: Resource, then: Period) -> bool:
 
 
 def _lifted(candidates: Sequence[Candidate], parts: Mapping[int, Sequence[Step]]) -> list[Candidate]:
-    """The candidates with those that have parts lifted; the first keeps the score of its evidence, none rises."""
+    """The candidates with those that have parts lifted."""
     head, rest = candidates[:COMPARED], candidates[COMPARED:]
     factors = dict.fromkeys([one.cid for one in head], 1.0)
     for cid, steps in parts.items():
         for step in steps:
             factors[cid] *= step.factor
     ordered = sorted(head, key=lambda one: -one.strength * factors[one.cid])
-    scale = 1 / factors[ordered[0].cid]
-    scores = falling([min(one.worth * factors[one.cid] * scale, 1.0) for one in ordered])
-    kept = Step(name="scale", factor=scale, reason="the first hit keeps the score of its evidence")
-
-    def steps_of(cid: int) -> tuple[Step, ...]:
-        return (*parts.get(cid, ()), *([] if scale == 1 else [kept]))
-
-    for one, score in zip(ordered, scores, strict=True):
-        one.move(score, steps_of)
-    for one in rest:
-        one.score = min(one.score, scores[-1])
-    return [*ordered, *rest]
+    return in_new_order(ordered, rest, [factors[one.cid] for one in ordered], lambda cid: parts.get(cid, ()))

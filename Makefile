@@ -15,7 +15,7 @@ CORE := $(wildcard src/findling/core/*.[ch])
 $(BIN)/findling: pyproject.toml hatch_build.py $(CORE)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[code,models,serve,langchain,llama-index,haystack,llm]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[code,models,postgres,serve,langchain,llama-index,haystack,llm]'
 	@touch $@
 
 demo: $(BIN)/findling

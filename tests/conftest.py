@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from findling.models.local import onnx_session as local_model
 from tests.processes import hear_signals
+
+if TYPE_CHECKING:
+    from tests.postgres_servers import PostgresServer
 
 # No test fails because other work takes the processor for a while.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,3 +28,13 @@ def pytest_configure() -> None:
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
     """Name a case by its parameter, not by its bytes: an archive holds the time, which differs between two workers."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server for all tests of this process; a test that kills one starts its own."""
+    from tests.postgres_servers import PostgresServer
+
+    server = PostgresServer()
+    yield server
+    server.close()

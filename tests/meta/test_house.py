@@ -18,7 +18,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
 MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
 
 MOST_LINES = 400
-MOST_MODULES = 485
+MOST_MODULES = 535
 SWEPT = (
     "core",
     "faces",

@@ -13,6 +13,7 @@ import signal
 import socket
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
@@ -27,13 +28,11 @@ __all__ = ["PostgresServer"]
 _WATCH = '"$@" & server=$!; read _; kill -QUIT $server; wait $server'
 """A shell that ends the server when its own standard input does: the pipe to a killed process is closed, too."""
 
-_SETTINGS = {
+_LOOPBACK = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "log_min_messages": "panic"}
+_FOR_TESTS = {
     "fsync": "off",  # a killed process loses nothing that the kernel has
-    "listen_addresses": "127.0.0.1",
-    "unix_socket_directories": "",
     "shared_buffers": "64MB",
     "max_connections": "60",
-    "log_min_messages": "panic",
 }
 _ORDINARY_USER = "nobody"
 _numbers = itertools.count(1)
@@ -42,9 +41,10 @@ _numbers = itertools.count(1)
 class PostgresServer:
     """One server with its data in a folder of its own; `close` deletes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Mapping[str, str] = _FOR_TESTS) -> None:
         import pg0
 
+        self._settings = {**_LOOPBACK, **settings}
         self._folder = Path(tempfile.mkdtemp(prefix="findling-postgres-"))
         self._user: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -76,9 +76,24 @@ class PostgresServer:
         """The URL of a workspace that nothing was written to."""
         return f"{self.dsn}#{name or 'test'}-{os.getpid()}-{next(_numbers)}"
 
+    def size(self) -> int:
+        """The bytes of the database."""
+        with psycopg.connect(self.dsn) as connection:
+            row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+        return int(row[0]) if row else 0
+
+    def cpu_seconds(self) -> float:
+        """CPU of all its processes, also those that have ended."""
+        first = self._first_process()
+        ticks = sum(_ticks(Path(f"/proc/{first}/stat"), 4))
+        for process in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                ticks += sum(_ticks(process, 2)) if _parent(process) == first else 0
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        settings = [part for key, value in self._settings.items() for part in ("-c", f"{key}={value}")]
         server = [str(self.folder / "postgres"), "-D", str(self._folder / "data"), "-p", str(self.port), *settings]
         self._process = BoundedProcess(
             ["sh", "-c", _WATCH, "sh", *server],
@@ -102,7 +117,7 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kill the whole server as a crash would: every process of it at once."""
-        first = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        first = self._first_process()
         children = run_process(["ps", "-o", "pid=", "--ppid", str(first)]).stdout
         for pid in (first, *map(int, children.split())):
             with suppress(ProcessLookupError):
@@ -117,6 +132,9 @@ class PostgresServer:
         """Stop the server and delete its data."""
         self._end()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _first_process(self) -> int:
+        return int((self._folder / "data" / "postmaster.pid").read_text("utf-8").split()[0])
 
     def _end(self) -> None:
         if self._process is not None:
@@ -140,3 +158,12 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _parent(stat: Path) -> int:
+    return int(stat.read_text("utf-8").rpartition(")")[2].split()[1])
+
+
+def _ticks(stat: Path, columns: int) -> list[int]:
+    """User and system time of a process; with four columns also those of the ones that it has waited for."""
+    return [int(value) for value in stat.read_text("utf-8").rpartition(")")[2].split()[11 : 11 + columns]]

@@ -18,7 +18,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
 MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
 
 MOST_LINES = 400
-MOST_MODULES = 535
+MOST_MODULES = 549
 SWEPT = (
     "core",
     "faces",

@@ -1,0 +1,1 @@
+"""The second tier: a workspace in PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The server as every part uses it: places, connections, errors, arrays, migrations."""

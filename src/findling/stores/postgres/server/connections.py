@@ -1,0 +1,265 @@
+"""Connections to one workspace: single questions, snapshots, writes. All state ends with its transaction.
+
+Connections of one process to one database are shared by all its workspaces. The setting `findling.ws` tells the
+policies of the tables which workspace a transaction is about.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.errors import NotIndexedError, ReadOnlyError, ReplacedError, StoreDamagedError, WorkspaceError
+from findling.stores.postgres.server.errors import PostgresErrors, is_lost
+from findling.stores.postgres.server.places import PostgresPlace, load_psycopg, parse_place
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+__all__ = ["BUSY_SECONDS", "PostgresConnections", "connect"]
+
+BUSY_SECONDS = 30.0
+"""The patience of one writer with another."""
+
+_CONNECT_SECONDS = 10
+"""The patience with a server that does not answer, unless the URL or the environment says another."""
+
+_MOST_IDLE = 4
+"""Connections that are kept open without use: each is a process of the server, of 5 to 10 MB."""
+
+_PREPARED_AFTER = 3
+"""Uses of a statement after which the server keeps its plan; behind a pooler it must not."""
+
+
+def connect(place: PostgresPlace) -> Connection:
+    """A connection of its own, in autocommit, for the one who calls; to be closed there."""
+    psycopg = load_psycopg()
+    options: dict[str, Any] = {"client_encoding": "UTF8", "fallback_application_name": "findling"}
+    if "connect_timeout" not in psycopg.conninfo.conninfo_to_dict(place.dsn) and "PGCONNECT_TIMEOUT" not in os.environ:
+        options["connect_timeout"] = _CONNECT_SECONDS
+    threshold = None if place.is_pooled else _PREPARED_AFTER
+    with PostgresErrors(place):
+        connection: Connection = psycopg.connect(place.dsn, autocommit=True, prepare_threshold=threshold, **options)
+    return connection
+
+
+class PostgresConnections:
+    """The connections of one workspace; threads may share them."""
+
+    def __init__(self, place: PostgresPlace | str, *, readonly: bool = False) -> None:
+        self.place = parse_place(place) if isinstance(place, str) else place
+        self.errors = PostgresErrors(self.place)
+        self.read_errors = PostgresErrors(self.place, reads=True)
+        self._readonly = readonly
+        self._ws: int | None = None
+        self._pool: _Pool | None = _pool_of(self.place)
+
+    def __repr__(self) -> str:
+        return f"PostgresConnections({self.place.shown})"
+
+    @property
+    def ws(self) -> int:
+        """The number of the workspace. Raises NotIndexedError when the database has none of its name."""
+        if self._ws is None:
+            self._ws = self.find_workspace()
+        if self._ws is None:
+            raise NotIndexedError(f"{self.place.shown} is empty", hint="findling index PATH")
+        return self._ws
+
+    def find_workspace(self) -> int | None:
+        """The number that the name of the workspace has now, asked anew; None without one."""
+        try:
+            found = self._once("SELECT ws FROM findling.workspaces WHERE name = %s", (self.place.workspace,))
+        except StoreDamagedError as error:
+            if getattr(error.__cause__, "sqlstate", "") in ("42P01", "3F000"):
+                return None  # no table, no schema
+            raise
+        return found[0][0] if found else None
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one statement that reads, in one round trip and one state of the workspace."""
+        return self._once(statement, values, self.ws)
+
+    def row(self, statement: str, values: Sequence[object] = ()) -> tuple[Any, ...] | None:
+        """The first row of one statement, None without one."""
+        return next(iter(self.rows(statement, values)), None)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one state of the workspace for as many statements as it takes."""
+        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL findling.ws = {self.ws:d}"
+        connection, _ = self._begin(begin)
+        try:
+            with self.read_errors:
+                yield connection
+        finally:
+            self._end(connection)
+
+    @contextmanager
+    def writing(self, patience_s: float | None = None) -> Iterator[Connection]:
+        """A transaction that lands when the block ends and leaves no trace when it fails.
+
+        It holds the row of the workspace, so that numbers are taken by one writer at a time. `patience_s` limits the
+        wait for another one. Raises LockedError after it, ReadOnlyError in a store that is only read, ReplacedError
+        when the workspace is gone. Statements in the block run under `errors`, errors of the caller as they are.
+        """
+        if self._readonly:
+            raise ReadOnlyError(f"{self.place.shown} is open for reading only", hint="open it without readonly")
+        patience_ms = max(round((BUSY_SECONDS if patience_s is None else patience_s) * 1000), 1)  # 0 has no end
+        connection, found = self._begin(
+            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL findling.ws = {self.ws:d};"
+            f" SET LOCAL lock_timeout = {patience_ms:d};"
+            f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE"
+        )
+        try:
+            if not found:
+                raise ReplacedError(f"{self.place.shown} was removed by another process", hint="try again")
+            yield connection
+            self._commit(connection)
+        finally:
+            self._end(connection)
+
+    def close(self) -> None:
+        """Give the connections up; closing twice is fine."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.release()
+
+    def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
+        while True:
+            connection, is_new = self._take()
+            try:
+                with self.read_errors:
+                    # All statements up to the end of a pipeline are one transaction, and one round trip.
+                    with connection.pipeline():
+                        if ws is not None:
+                            connection.execute("SELECT set_config('findling.ws', %s, true)", (str(ws),))
+                        cursor = connection.cursor(binary=True).execute(statement, values)
+                    return cursor.fetchall()
+            except WorkspaceError as error:
+                if is_new or error.__cause__ is None or not is_lost(error.__cause__):
+                    raise
+                self._all_gone()
+            finally:
+                self._end(connection)
+
+    def _begin(self, statements: str) -> tuple[Connection, int]:
+        """A connection in a transaction, and the rows of the last statement. An idle one that was lost is replaced."""
+        while True:
+            connection, is_new = self._take()
+            try:
+                with self.errors:
+                    cursor = connection.execute(statements)
+                    while cursor.nextset():
+                        pass
+                return connection, cursor.rowcount
+            except BaseException as error:
+                self._end(connection)
+                lost = error.__cause__ is not None and is_lost(error.__cause__)
+                if is_new or not lost:
+                    raise
+                self._all_gone()
+
+    def _commit(self, connection: Connection) -> None:
+        try:
+            with self.errors:
+                connection.execute("COMMIT")
+        except WorkspaceError as error:
+            if error.__cause__ is None or not is_lost(error.__cause__):
+                raise
+            raise WorkspaceError(
+                f"{self.place.shown} was lost while a write was being confirmed: all of it has landed, or nothing",
+                hint="see that the server runs, then do the same again: what is there already stays as it is",
+            ) from error
+
+    def _take(self) -> tuple[Connection, bool]:
+        if self._pool is None:
+            raise ReplacedError(f"{self.place.shown} was closed while it was used", hint="ask again")
+        return self._pool.take()
+
+    def _all_gone(self) -> None:
+        if self._pool is not None:
+            self._pool.close_idle()
+
+    def _end(self, connection: Connection) -> None:
+        """Roll back what was not committed, and keep the connection for others."""
+        pool, psycopg = self._pool, load_psycopg()
+        status = connection.info.transaction_status
+        if status != psycopg.pq.TransactionStatus.IDLE and not connection.closed:
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+            status = connection.info.transaction_status
+        if pool is None or connection.closed or status != psycopg.pq.TransactionStatus.IDLE:
+            connection.close()
+        else:
+            pool.give_back(connection)
+
+
+class _Pool:
+    """Open connections to one database that nobody uses at the moment, counted by their users."""
+
+    def __init__(self, place: PostgresPlace) -> None:
+        self._place = place
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+        self._users = 0
+
+    def hold(self) -> None:
+        with self._lock:
+            self._users += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            is_unused = self._users == 0
+        if is_unused:
+            self.close_idle()
+
+    def take(self) -> tuple[Connection, bool]:
+        """A connection, and whether it was opened for this."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop(), False
+        return connect(self._place), True
+
+    def give_back(self, connection: Connection) -> None:
+        with self._lock:
+            if self._users and len(self._idle) < _MOST_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close_idle(self) -> None:
+        """Close what nobody uses: after one connection was lost, the others are, too."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+_pools: dict[tuple[int, str, bool], _Pool] = {}
+"""By process, since a child must not use the sockets of its parent."""
+_pools_lock = threading.Lock()
+
+
+def _pool_of(place: PostgresPlace) -> _Pool:
+    key = os.getpid(), place.dsn, place.is_pooled
+    with _pools_lock:
+        pool = _pools.setdefault(key, _Pool(place))
+        pool.hold()
+        return pool
+
+
+def _close_pools() -> None:
+    for (process, *_), pool in list(_pools.items()):
+        if process == os.getpid():
+            pool.close_idle()
+
+
+atexit.register(_close_pools)

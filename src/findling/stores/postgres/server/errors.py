@@ -1,0 +1,101 @@
+"""Errors of PostgreSQL in findling's words; none of them holds a connection string."""
+
+from __future__ import annotations
+
+import re
+
+from findling.domain.errors import (
+    DiskFullError,
+    FindlingError,
+    InvalidValueError,
+    LockedError,
+    ReadOnlyError,
+    StoreDamagedError,
+    WorkspaceError,
+)
+from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
+
+__all__ = ["PostgresErrors", "is_lost"]
+
+_UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
+"""Errors of decoding a row that holds something else than was written."""
+
+_LOST = ("08", "57P")
+"""Beginnings of the codes of a connection or a server that is gone."""
+
+_REFUSED = re.compile(r"failed: FATAL: +(?!sorry|the database system)(.*)")
+
+
+class PostgresErrors:
+    """A context that translates errors of the server; it may be entered many times.
+
+    With `reads`, a row that cannot be decoded is damage, too.
+    """
+
+    def __init__(self, place: PostgresPlace, *, reads: bool = False) -> None:
+        self._place = place
+        self._reads = reads
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, FindlingError):
+            return
+        if isinstance(error, load_psycopg().Error):
+            translated = _translate(error, self._place.shown)
+        elif self._reads and isinstance(error, _UNREADABLE_ROW):
+            translated = _damaged(self._place.shown, f"a row cannot be read: {error!r}")
+        else:
+            return
+        if translated is not None:
+            raise translated from error
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether an error says that the connection is gone, or that the server cannot be reached."""
+    psycopg = load_psycopg()
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return False
+    code = error.sqlstate or ""
+    return not code or code.startswith(_LOST)
+
+
+def _translate(error: Exception, shown: str) -> FindlingError | None:
+    code = getattr(error, "sqlstate", None) or ""
+    said = (str(error).strip().splitlines() or [""])[0]
+    match code:
+        case "42501":
+            hint = "let the owner of the database grant them, or open it as a role that has them"
+            return ReadOnlyError(f"{shown}: this role lacks rights: {said}", hint=hint)
+        case "25006":
+            return ReadOnlyError(f"{shown} can only be read: {said}", hint="name the server that takes writes")
+        case "53100":
+            return DiskFullError(f"the server of {shown} has no space left", hint="free some space there and try again")
+        case "53300":
+            return WorkspaceError(f"{shown} takes no more connections", hint="raise max_connections, or try again")
+        case "55P03" | "40P01" | "40001":
+            return LockedError(f"{shown} is being written by another process", hint="try again when it has finished")
+        case "57014":
+            return WorkspaceError(f"{shown} ended a statement: {said}", hint="raise statement_timeout of this role")
+        case "42P01" | "42703" | "3F000" | "42883" | "XX001" | "XX002":
+            return _damaged(shown, said)
+        case "54000":
+            return InvalidValueError(f"{shown} does not take something this large: {said}", hint="split the resource")
+    if code.startswith("23"):
+        return InvalidValueError(f"{shown} does not take this: {said}", hint="chunk ids must differ everywhere")
+    if code.startswith("22"):
+        return InvalidValueError(f"{shown} does not take this value: {said}", hint="look at what is written")
+    if refused := _REFUSED.search(said):  # libpq keeps no code of an attempt to connect
+        why = refused[1]
+        hint = "check the user, and the password in the URL, in PGPASSWORD or in ~/.pgpass"
+        if why.startswith("database "):
+            hint = "create the database: `createdb NAME`"
+        return WorkspaceError(f"{shown} lets this user not in: {why}", hint=hint)
+    if is_lost(error):
+        hint = "see that the server runs and can be reached, then try again"
+        return WorkspaceError(f"{shown} does not answer: {said}", hint=hint)
+    return None
+
+
+def _damaged(shown: str, why: object) -> StoreDamagedError:
+    return StoreDamagedError(f"{shown} is damaged: {why}", hint="findling doctor")

@@ -1,0 +1,159 @@
+"""Numbered SQL files that bring a database to our format: forward only, each at most once, all in one transaction.
+
+The first lines of a file are comments for this module: `-- min_reader: N` is the lowest format whose readers
+understand the result, `-- optional` says that readers can do without the step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.errors import FormatError, NotIndexedError, ReadOnlyError, StoreDamagedError
+from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.errors import PostgresErrors
+from findling.stores.postgres.server.places import PostgresPlace
+
+if TYPE_CHECKING:
+    from findling.stores.postgres.server.connections import Connection
+
+__all__ = ["SqlMigration", "check_format", "create_workspace", "load_migrations", "migrate"]
+
+_LOCK = 0x46444C47
+"""The advisory lock of all migrations of a database: `FDLG`."""
+
+_FEATURE = 1
+
+_NAME = re.compile(r"(\d{4})_\w+\.sql")
+
+
+class SqlMigration(NamedTuple):
+    """One file. Applied migrations have no `sql`."""
+
+    number: int
+    name: str
+    min_reader: int
+    is_optional: bool
+    sql: str = ""
+
+
+def load_migrations() -> list[SqlMigration]:
+    """The migrations that this findling brings, in order."""
+    found = []
+    for file in resources.files("findling.stores.postgres").joinpath("migrations").iterdir():
+        if named := _NAME.fullmatch(file.name):
+            sql = file.read_text("utf-8")
+            head = sql.partition("\n\n")[0]
+            reader = re.search(r"(?m)^-- min_reader: (\d+)$", head)
+            is_optional = re.search(r"(?m)^-- optional$", head) is not None
+            found.append(SqlMigration(int(named[1]), file.name, int(reader[1]) if reader else 1, is_optional, sql))
+    return sorted(found)
+
+
+def migrate(place: PostgresPlace, migrations: Sequence[SqlMigration] | None = None) -> None:
+    """Bring the database to our format; two that try at once wait for each other.
+
+    Raises FormatError for a database of a newer findling and StoreDamagedError for a schema that is not ours.
+    """
+    steps = load_migrations() if migrations is None else migrations
+    connection = connect(place)
+    try:
+        with PostgresErrors(place), connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            applied = _applied(connection, place)
+            if applied is None:
+                _begin_schema(connection)
+            known = {one.number for one in applied or ()}
+            _check(applied or (), steps, place, readonly=False)
+            for step in steps:
+                if step.number not in known:
+                    connection.execute(step.sql.encode())
+                    connection.execute(
+                        "INSERT INTO findling.migrations (number, name, min_reader, optional) VALUES (%s, %s, %s, %s)",
+                        step[:4],
+                    )
+    finally:
+        connection.close()
+
+
+def check_format(
+    connection: Connection, place: PostgresPlace, *, readonly: bool, migrations: Sequence[SqlMigration] | None = None
+) -> int:
+    """The format of a database. Raises FormatError, and ReadOnlyError for one that has to be migrated first.
+
+    Raises NotIndexedError where nothing was ever written, StoreDamagedError for a schema that is not ours.
+    """
+    applied = _applied(connection, place)
+    if not applied:
+        raise NotIndexedError(f"{place.shown} is empty", hint="findling index PATH")
+    steps = load_migrations() if migrations is None else migrations
+    _check(applied, steps, place, readonly=readonly)
+    known = {one.number for one in applied}
+    lacking = [step for step in steps if step.number not in known]
+    if any(not step.is_optional for step in lacking) or (lacking and not readonly):
+        raise ReadOnlyError(
+            f"{place.shown} has format {max(known)} and must be brought to format {steps[-1].number} first",
+            hint="run `findling index` once as a role that may create tables in the schema findling",
+        )
+    return max(known)
+
+
+def create_workspace(place: PostgresPlace) -> None:
+    """Create the tables and the workspace unless they are there."""
+    migrate(place)
+    connection = connect(place)
+    try:
+        with PostgresErrors(place):
+            connection.execute(
+                "INSERT INTO findling.workspaces (name, feature) VALUES (%s, %s) ON CONFLICT (name) DO NOTHING",
+                (place.workspace, _FEATURE),
+            )
+    finally:
+        connection.close()
+
+
+def _check(
+    applied: Sequence[SqlMigration], steps: Sequence[SqlMigration], place: PostgresPlace, *, readonly: bool
+) -> None:
+    ours = max(step.number for step in steps)
+    theirs = max((one.number for one in applied), default=0)
+    # A newer format that our readers still understand may hold what our writer would not keep up to date.
+    if max((one.min_reader for one in applied), default=0) > ours or (theirs > ours and not readonly):
+        raise FormatError(
+            f"{place.shown} has format {theirs}, this findling knows formats up to {ours}",
+            hint="upgrade findling: `pip install --upgrade findling`",
+        )
+
+
+def _applied(connection: Connection, place: PostgresPlace) -> list[SqlMigration] | None:
+    """The migrations that the database has seen, None before the first."""
+    ours, others = connection.execute(
+        "SELECT to_regclass('findling.migrations') IS NOT NULL, EXISTS (SELECT 1 FROM pg_class c"
+        " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'findling')"
+    ).fetchone() or (False, False)
+    if ours:
+        columns = [
+            column
+            for (column,) in connection.execute(
+                "SELECT attname FROM pg_attribute WHERE attrelid = 'findling.migrations'::regclass AND attnum > 0"
+            )
+        ]
+        if {"number", "name", "min_reader", "optional"} <= set(columns):
+            query = "SELECT number, name, min_reader, optional FROM findling.migrations ORDER BY number"
+            return [SqlMigration(*row) for row in connection.execute(query)]
+    if others:
+        message = f"the schema findling in the database of {place.shown} belongs to another program"
+        raise StoreDamagedError(message, hint="choose another database, or rename that schema")
+    return None
+
+
+def _begin_schema(connection: Connection) -> None:
+    # Asked first: a role that may not create schemas can work in one that its owner has made for it.
+    if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'findling'").fetchone():
+        connection.execute("CREATE SCHEMA findling")
+    connection.execute(
+        "CREATE TABLE findling.migrations (number integer PRIMARY KEY, name text NOT NULL, min_reader integer NOT NULL,"
+        " optional boolean NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+    )

@@ -1,0 +1,103 @@
+"""Places in PostgreSQL: what a URL means, and that no secret of it is ever shown."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+from findling.domain.errors import InvalidValueError, NotIndexedError, WorkspaceError
+from findling.stores.postgres.server.connections import PostgresConnections, connect
+from findling.stores.postgres.server.places import parse_place
+from tests.postgres_servers import PostgresServer
+
+SECRET = "s3cr3t-passw0rd"
+
+
+def test_a_url_names_database_and_workspace() -> None:
+    place = parse_place(f"postgresql://ann:{SECRET}@db.example:5433/team?sslmode=verify-full#notes%20%C3%A4")
+    assert place.workspace == "notes ä"
+    assert place.shown == "postgresql://db.example:5433/team#notes ä"
+    assert place.dsn == f"postgresql://ann:{SECRET}@db.example:5433/team?sslmode=verify-full"
+    assert not place.is_pooled
+    assert SECRET not in repr(place)
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("?pooler=transaction", ""),
+        ("?pooler=transaction&sslmode=require", "?sslmode=require"),
+        ("?sslmode=require&pooler=transaction", "?sslmode=require"),
+    ],
+)
+def test_a_pooler_is_said_in_the_url(query: str, left: str) -> None:
+    place = parse_place(f"postgresql://host/team{query}#notes")
+    assert (place.is_pooled, place.dsn) == (True, f"postgresql://host/team{left}")
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        (f"postgresql://ann:{SECRET}@host/team?ssl_mode=require#notes", 'parameter: "ssl_mode"'),
+        (f"postgresql://ann:{SECRET}@host/team?pooler=session#notes", "pooler=session"),
+        (f"postgresql://ann:{SECRET}@host/team", "no workspace"),
+        (f"postgresql://ann:{SECRET}@host/team#", "no workspace"),
+        (f"postgresql://ann:{SECRET}@host/team#a%00b", "no workspace"),
+        (f"postgresql://ann:{SECRET}@host/team#%ff", "no workspace"),
+        (f"postgresql://ann:{SECRET}%zz@host/team#notes", "another form"),
+        (f"postgresql://ann:{SECRET}@[host/team#notes", "another form"),
+        (f"postgresql://ann:{SECRET}@[::1]x/team#notes", "another form"),
+    ],
+)
+def test_a_wrong_url_is_refused_without_its_secret(url: str, named: str) -> None:
+    with pytest.raises(InvalidValueError) as caught:
+        parse_place(url)
+    assert named in caught.value.message
+    assert caught.value.hint
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_server_that_is_away_is_named_without_secrets() -> None:
+    place = parse_place(f"postgresql://ann:{SECRET}@127.0.0.1:9/team?connect_timeout=2#notes")
+    connections = PostgresConnections(place)
+    with pytest.raises(WorkspaceError, match=r"127\.0\.0\.1:9/team#notes does not answer") as caught:
+        connections.find_workspace()
+    assert "server runs" in caught.value.hint
+    assert SECRET not in "".join(traceback.format_exception(caught.value)) + repr(connections)
+    connections.close()
+
+
+def test_a_wrong_password_is_said_and_not_shown(postgres: PostgresServer) -> None:
+    connection = connect(parse_place(postgres.place()))
+    connection.execute(f"CREATE ROLE refused LOGIN PASSWORD '{SECRET}'")
+    connection.close()
+    url = postgres.place().replace("postgres:postgres@", f"refused:not-{SECRET}@")
+    with pytest.raises(WorkspaceError) as caught:
+        connect(parse_place(url))
+    assert "password" in caught.value.hint
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_database_that_is_not_there_is_named(postgres: PostgresServer) -> None:
+    url = postgres.place().replace("/postgres#", "/nowhere#")
+    with pytest.raises(WorkspaceError, match="nowhere") as caught:
+        connect(parse_place(url))
+    assert "createdb" in caught.value.hint
+
+
+def test_settings_of_tls_reach_the_library(postgres: PostgresServer) -> None:
+    url = postgres.place().replace("/postgres#", "/postgres?sslmode=require#")
+    with pytest.raises(WorkspaceError, match="SSL"):
+        connect(parse_place(url))
+    url = postgres.place().replace("/postgres#", "/postgres?sslmode=require&sslrootcert=system#")
+    with pytest.raises(WorkspaceError, match="sslrootcert=system"):
+        connect(parse_place(url))
+
+
+def test_a_workspace_that_nobody_made_is_empty(postgres: PostgresServer) -> None:
+    connections = PostgresConnections(postgres.place())
+    assert connections.find_workspace() is None
+    with pytest.raises(NotIndexedError):
+        connections.rows("SELECT 1")
+    connections.close()

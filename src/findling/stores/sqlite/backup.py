@@ -15,7 +15,7 @@ from findling.stores.filesystem import create_private
 from findling.stores.sqlite import schema
 from findling.stores.sqlite.connections import StoreErrors, connect, connect_readonly, transaction
 from findling.stores.sqlite.integrity import find_problems
-from findling.stores.sqlite.rows import load_counts
+from findling.stores.sqlite.loads import load_counts
 
 __all__ = [
     "Lineage",

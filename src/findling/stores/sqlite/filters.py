@@ -10,8 +10,8 @@ from typing import Any
 
 from findling.domain.queries import All, Field, Filters, Node, Not, Range
 from findling.stores.filtering import condition, prefixes, property_test, property_tests, time_span
+from findling.stores.rows import Row, decode_fields, decode_words
 from findling.stores.sqlite.connections import rows_in
-from findling.stores.sqlite.rows import Row, decode_fields, decode_words
 
 __all__ = ["find_matching"]
 

@@ -6,13 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from itertools import islice
 
-from findling.stores.sqlite.rows import (
-    CHUNK_COLUMNS,
-    GLOSSARY_COLUMNS,
-    RESOURCE_COLUMNS,
-    row_sum,
-    text_sum,
-)
+from findling.stores.rows import CHUNK_COLUMNS, GLOSSARY_COLUMNS, RESOURCE_COLUMNS, row_sum, text_sum
 from findling.stores.sqlite.schema import GLOSSARY_FORMAT, SUMS_FORMAT, is_older, scan_predecessors
 
 __all__ = ["find_problems"]

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import StoreDamagedError
+from findling.stores.rows import GLOSSARY_COLUMNS, check_row, row_sum, stored_time
 from findling.stores.sqlite import schema
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
-from findling.stores.sqlite.rows import GLOSSARY_COLUMNS, check_row, row_sum, stored_time
 from findling.stores.validation import check_accesses, check_glossary, check_relations
 
 if TYPE_CHECKING:

@@ -12,23 +12,19 @@ from findling.domain.errors import InvalidValueError, LockedError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
-from findling.stores.sqlite import schema
-from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly, fit_cache
-from findling.stores.sqlite.records import SqliteRecords
-from findling.stores.sqlite.rows import (
+from findling.stores.rows import (
     FINGERPRINT_COLUMNS,
     RESOURCE_COLUMNS,
     Row,
-    load_chunks,
-    load_counts,
-    load_documents,
-    load_resources,
-    load_texts,
     skipped_row,
     to_resource,
     to_skipped,
     to_visibility,
 )
+from findling.stores.sqlite import schema
+from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly, fit_cache
+from findling.stores.sqlite.loads import load_chunks, load_counts, load_documents, load_resources, load_texts
+from findling.stores.sqlite.records import SqliteRecords
 from findling.stores.sqlite.vectors import SqliteVectors
 from findling.stores.validation import batched
 

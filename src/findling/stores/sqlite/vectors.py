@@ -14,8 +14,9 @@ from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
 from findling.domain.values import record
+from findling.stores.rows import vector_sum
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
-from findling.stores.sqlite.rows import load_chunks, vector_sum
+from findling.stores.sqlite.loads import load_chunks
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
 from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from findling.domain.ports import Change
 from findling.domain.resources import Document
-from findling.stores.sqlite.rows import (
+from findling.stores.rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
     FINGERPRINT_COLUMNS,
@@ -15,12 +15,12 @@ from findling.stores.sqlite.rows import (
     Row,
     chunk_row,
     fingerprint_row,
-    load_documents,
     resource_row,
     resource_sum,
     row_sum,
     text_sum,
 )
+from findling.stores.sqlite.loads import load_documents
 from findling.stores.validation import check_document, predecessor
 
 __all__ = ["delete_resource", "load_changes", "put_document"]

@@ -1,219 +1,37 @@
-"""Domain values as SQLite rows, checksums that reveal a turned bit, and the reading of chunks and documents."""
+"""The reading of chunks, documents and texts from SQLite, each checked."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
-from zlib import crc32
+from typing import Any
 
-from findling.domain.errors import StoreDamagedError
-from findling.domain.ports import SkippedPath
-from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource, StoredChunk, StoredText
+from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk, StoredText
+from findling.stores.rows import (
+    CHUNK_COLUMNS,
+    CHUNK_WIDTH,
+    RESOURCE_COLUMNS,
+    Row,
+    check_row,
+    check_text,
+    tell_changed,
+    tell_lost,
+    to_chunk,
+    to_resource,
+    to_visibility,
+)
 from findling.stores.sqlite.connections import rows_in
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older
-from findling.stores.validation import CID_LIMIT, HEADING_SEPARATOR
+from findling.stores.validation import CID_LIMIT
 from findling.text.chunking.chunk_plan import context_title, in_context
 
 __all__ = [
-    "CHUNK_COLUMNS",
-    "CHUNK_WIDTH",
-    "FINGERPRINT_COLUMNS",
-    "GLOSSARY_COLUMNS",
-    "RESOURCE_COLUMNS",
-    "Row",
-    "check_row",
-    "check_text",
-    "chunk_row",
-    "decode_fields",
-    "decode_words",
-    "fingerprint_row",
     "load_chunks",
     "load_counts",
     "load_documents",
     "load_resources",
     "load_texts",
-    "resource_row",
-    "resource_sum",
-    "row_sum",
-    "skipped_row",
-    "stored_time",
-    "text_sum",
-    "to_chunk",
-    "to_resource",
-    "to_skipped",
-    "to_visibility",
-    "vector_sum",
 ]
-
-
-RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
-
-CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading, places'
-
-CHUNK_WIDTH = 9
-
-FINGERPRINT_COLUMNS = "size, mtime_ns, digest, inode"
-"""`mtime_ns` holds the later one of the times at which content and status changed."""
-
-GLOSSARY_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
-
-Row = tuple[Any, ...]
-
-
-def resource_row(resource: Resource) -> Row:
-    """The values of `RESOURCE_COLUMNS`. Two resources are equal exactly when their rows are."""
-    return (
-        resource.rid,
-        resource.type,
-        resource.title,
-        resource.path,
-        resource.author,
-        resource.lang,
-        _encode(resource.tags) if resource.tags else "",
-        None if resource.visibility is None else _encode(resource.visibility),
-        resource.created_at,
-        resource.updated_at,
-        _encode(dict(resource.fields)) if resource.fields else "",
-    )
-
-
-def to_visibility(text: str | None) -> tuple[str, ...] | None:
-    """A list of principals; an unreadable one is empty, so that nobody sees the resource."""
-    if text is None:
-        return None
-    try:
-        return tuple(map(str, decode_words(text)))
-    except ValueError:
-        return ()
-
-
-def to_resource(row: Sequence[Any]) -> Resource:
-    """The resource in the values of `RESOURCE_COLUMNS`."""
-    rid, type_, title, path, author, lang, tags, visibility, created_at, updated_at, fields = row
-    return Resource(
-        rid=rid,
-        type=type_,
-        title=title,
-        path=path,
-        author=author,
-        lang=lang,
-        tags=decode_words(tags),
-        visibility=None if visibility is None else decode_words(visibility),
-        created_at=created_at,
-        updated_at=updated_at,
-        fields=decode_fields(fields),
-    )
-
-
-def decode_words(text: str) -> tuple[str, ...]:
-    """The words in a column of `tags` or `visibility`."""
-    return tuple(_decode(text)) if text else ()
-
-
-def decode_fields(text: str) -> dict[str, str]:
-    """The fields in a column of `fields`."""
-    return dict(_decode(text)) if text else {}
-
-
-def chunk_row(chunk: Chunk) -> Row:
-    """The values of `CHUNK_COLUMNS`."""
-    *numbers, heading, places = chunk
-    return (*numbers, HEADING_SEPARATOR.join(heading), _encode_places(chunk) if places else "")
-
-
-def to_chunk(row: Sequence[Any]) -> Chunk:
-    """The chunk in a row that begins with `CHUNK_COLUMNS`."""
-    cid, digest, ordinal, start, end, line_start, line_end, heading, places = row[:CHUNK_WIDTH]
-    headings = tuple(heading.split(HEADING_SEPARATOR)) if heading else ()
-    known = _decode_places(places, start) if places else ()
-    return Chunk(cid, digest, ordinal, start, end, line_start, line_end, headings, known)
-
-
-def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
-    """The values of `FINGERPRINT_COLUMNS`."""
-    return (None, None, None, None) if fingerprint is None else tuple(fingerprint)
-
-
-def skipped_row(entry: SkippedPath) -> Row:
-    """The columns of `skipped`, with names as bytes: they need not be valid Unicode."""
-    path, reason, detail, size, changed_ns = entry
-    return path.encode("utf-8", "surrogatepass"), reason, detail.encode("utf-8", "surrogatepass"), size, changed_ns
-
-
-def to_skipped(row: Sequence[Any]) -> SkippedPath:
-    """The entry in the columns of `skipped`."""
-    path, reason, detail, size, changed_ns = row
-    path, detail = path.decode("utf-8", "surrogatepass"), detail.decode("utf-8", "surrogatepass")
-    return SkippedPath(path, reason, detail, size, changed_ns)
-
-
-def _encode_places(chunk: Chunk) -> str:
-    # Counted from the chunk's own start: what stands in front of it may change without changing this.
-    return "\n".join([f"{start - chunk.start} {line} {label}" for start, label, line in chunk.places])
-
-
-def _decode_places(places: str, chunk_start: int) -> tuple[Place, ...]:
-    rows = [row.split(" ", 2) for row in places.split("\n")]
-    return tuple([Place(chunk_start + int(start), label, int(line)) for start, line, label in rows])
-
-
-def _encode(value: object) -> str:
-    import json  # few resources have tags, rights or fields of their own
-
-    # ASCII escapes keep even lone surrogates representable; sorted keys make equal mappings equal text.
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
-
-
-def _decode(text: str) -> Any:
-    import json
-
-    return json.loads(text)
-
-
-_TIMES = slice(8, 10)
-"""The places of times in the row of a resource."""
-
-
-def row_sum(row: Sequence[Any]) -> int:
-    """The checksum of a row of numbers, bytes and texts."""
-    return crc32(repr(tuple(row)).encode("utf-8", "surrogatepass"))
-
-
-def resource_sum(row: Sequence[Any]) -> int:
-    """The checksum of the row of a resource."""
-    return row_sum((*row[: _TIMES.start], *map(stored_time, row[_TIMES]), *row[_TIMES.stop :]))
-
-
-def stored_time(time: float | None) -> float | None:
-    """A time as a table returns it: a float without the sign of a zero, None for NaN."""
-    return None if time is None or time != time else time + 0.0
-
-
-def text_sum(text: str) -> int:
-    """The checksum of a text."""
-    return crc32(text.encode("utf-8", "surrogatepass"))
-
-
-def vector_sum(digest: bytes, vector: bytes) -> int:
-    """The checksum of a vector with the digest of what it was made from."""
-    return crc32(vector, crc32(digest))
-
-
-def check_row(what: str, row: Sequence[Any], noted: int | None) -> None:
-    """Raise StoreDamagedError for a changed row; rows of older formats have no checksum."""
-    if noted is not None and row_sum(row) != noted:
-        raise _changed(what)
-
-
-def check_text(what: str, text: str | bytes, noted: int | None) -> None:
-    """Raise StoreDamagedError for a changed text."""
-    if noted is not None and (text_sum(text) if isinstance(text, str) else crc32(text)) != noted:
-        raise _changed(what)
-
-
-def _changed(what: str) -> StoreDamagedError:
-    return StoreDamagedError(f"{what} is not what was written", hint="findling doctor")
 
 
 def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, tuple[Document, list[int]]]:
@@ -259,7 +77,7 @@ def load_chunks(
         for chunk, part in zip(chunks, parts, strict=True):
             found[chunk.cid] = StoredChunk(chunk, resource, part)
     for rows in rows_of.values():
-        _lost(f"the resource of chunk {rows[0][0]}")
+        tell_lost(f"the resource of chunk {rows[0][0]}")
     return {cid: found[cid] for cid in cids if cid in found}
 
 
@@ -298,7 +116,7 @@ def _proven_parts(
 def _whole_text(connection: sqlite3.Connection, id_: int, rid: str, *, has_sums: bool) -> str:
     # As bytes, which the checksum is of.
     query = f"SELECT CAST(text AS BLOB), {'sum' if has_sums else 'NULL'} FROM bodies WHERE id = ?"
-    row = connection.execute(query, (id_,)).fetchone() or _lost(f"the text of {rid!r}")
+    row = connection.execute(query, (id_,)).fetchone() or tell_lost(f"the text of {rid!r}")
     check_text(f"the text of {rid!r}", *row)
     return _decoded(row[0], rid)
 
@@ -327,7 +145,7 @@ def load_texts(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, 
         connection, f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id) WHERE id IN ({{}})", ids
     ):
         number, rid, path, visibility, digest, noted_sum, data = row
-        check_text(f"the text of {rid!r}", _lost(f"the text of {rid!r}") if data is None else data, noted_sum)
+        check_text(f"the text of {rid!r}", tell_lost(f"the text of {rid!r}") if data is None else data, noted_sum)
         text = _decoded(data, rid)
         found[number] = StoredText(number, rid, path, to_visibility(visibility), digest, text)
     return found
@@ -371,7 +189,7 @@ def _checked(row: Sequence[Any]) -> tuple[Resource, Any]:
     rid = columns[0]
     check_row(f"the row of {rid!r}", columns, noted)
     if text is None:
-        _lost(f"the text of {rid!r}")
+        tell_lost(f"the text of {rid!r}")
     check_text(f"the text of {rid!r}", text, noted_text)
     return to_resource(columns), text
 
@@ -379,14 +197,10 @@ def _checked(row: Sequence[Any]) -> tuple[Resource, Any]:
 def _decoded(data: bytes, rid: str) -> str:
     try:
         return data.decode("utf-8")
-    except UnicodeDecodeError as error:  # of a store without checksums
-        raise _changed(f"the text of {rid!r}") from error
+    except UnicodeDecodeError:  # of a store without checksums
+        tell_changed(f"the text of {rid!r}")
 
 
 def _checked_chunk(row: Sequence[Any], rid: str) -> Chunk:
     check_row(f"a chunk of {rid!r}", row[:CHUNK_WIDTH], row[CHUNK_WIDTH])
     return to_chunk(row)
-
-
-def _lost(what: str) -> NoReturn:
-    raise StoreDamagedError(f"{what} is lost", hint="findling index --rebuild")

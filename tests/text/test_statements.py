@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from findling.pipelines.content.memory_judge import near_words
 from findling.text.statements.facts import fact_of
 from findling.text.statements.likeness import compare, read_statement
 from findling.text.statements.periods import LATER, PAST, periods, read_day, shown_day, validity
@@ -145,6 +146,90 @@ def test_no_fact_where_nothing_is_certain(text: str) -> None:
 def test_talk_is_no_fact_and_no_copy(one: str, other: str) -> None:
     """Lines of real chats, of which names before a colon once made facts."""
     assert compare(read_statement(one, NOW), read_statement(other, NOW)) == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # who does it to whom
+        ("the cat chased the dog", "the dog chased the cat"),
+        ("frontend depends on backend", "backend depends on frontend"),
+        ("Convert from EUR to USD", "Convert from USD to EUR"),
+        ("copy files from staging to production", "copy files from production to staging"),
+        ("Alice's mother is Bob's doctor.", "Bob's mother is Alice's doctor."),
+        ("Room 5 on floor 3 is free.", "Room 3 on floor 5 is free."),
+        ("Anna beat Ben 3-2.", "Anna beat Ben 2-3."),
+        ("Anna voted for the plan.", "Anna voted against the plan."),
+        ("The key is in the box.", "The key is on the box."),
+        # signs, and negations of a part
+        ("The temperature is -5 degrees.", "The temperature is 5 degrees."),
+        ("x is > 5 in all tests", "x is < 5 in all tests"),
+        ("The regex is a+b.", "The regex is a*b."),
+        ("The tool takes the --from option.", "The tool takes the --to option."),
+        ("Not all servers are patched.", "All servers are not patched."),
+        # words that look like a form of another one
+        ("Ben's father died in Berlin.", "Ben's father is in Berlin."),
+        ("Anna quit her job at Siemens.", "Anna has her job at Siemens."),
+        ("Luis lives in Berlin.", "He lives in Berlin."),
+        ("Mary is allergic to nuts.", "The wife is allergic to nuts."),
+        ("The terminal is in hall 5.", "The appointment is in hall 5."),
+        ("Anna married Will.", "Anna married."),
+        ("Anna would pay the bill.", "Anna did pay the bill."),
+        # words of which the vectors know nothing
+        ("آنا تعيش في برلين.", "آنا تعيش في هامبورغ."),
+        ("сервер в москве медленный", "сервер в питере медленный"),
+        ("The token is abc.def.", "The token is abc-def."),
+    ],
+)
+def test_words_that_are_alike_and_say_another_thing_are_no_copies(one: str, other: str) -> None:
+    for first, second in ((one, other), (other, one)):
+        assert compare(read_statement(first, NOW), read_statement(second, NOW), near_words()) == ""
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Anna lives in Berlin.", "Anna lives in a flat."),
+        ("Anna lives in Berlin.", "Anna moved to tears."),
+        ("Anna lives in Berlin.", "Anna moved to the sales team."),
+        ("Anna lives in Berlin.", "Anna moved to Hamburg for two months."),
+        ("Anna wohnt in Berlin.", "Anna ist in eine WG gezogen."),
+        ("Anna works at Siemens.", "Anna works in Munich."),
+        ("Anna's manager is Olga.", "Anna's manager is nice."),
+        ("The frontend calls the backend.", "The frontend calls the cache."),
+        ("The function is called parse.", "The function is called twice."),
+        ("The limit is 100 for free users.", "The limit is 1000 for paid users."),
+        ("The code is 1234.", "The code is probably 9999."),
+        ("The code is 1234.", "The code could be changed to 9999."),
+        ("The code is 1234.", "Please change the code to 9999."),
+        ("The code is 1234.", '"The code is 9999"'),
+        ("The code is 1234.", "> The code is 9999"),
+        ("It is located in Daxi.", "It is located in Zhongzheng."),
+        ("It was released in 1992.", "It was released in 1996."),
+        ("He works as a cook.", "He works as a nurse."),
+        ("It is all about positioning.", "Now it is not easy to stay positive."),
+        ("I'm working on my health.", "Now I'm working on something new."),
+        ("A dog sits on a couch in a living room.", "A dog sits in a bed in a living room."),
+    ],
+)
+def test_no_newer_value_where_another_reading_is_possible(older: str, newer: str) -> None:
+    assert compare(read_statement(older, NOW), read_statement(newer, NOW), near_words()) in ("", "conflict")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The meeting is on 03/04/2026.", "The meeting is on 04/03/2026."),
+        ("The password is Secret1.", "The password is secret1."),
+        ("The code is 12 34.", "The code is 34 12."),
+        ("anna lives in berlin", "anna moved to hamburg"),
+        ("Anna lives in Berlin.", "Anna moved to the Netherlands."),
+        ("The status is green.", "The status is red."),
+        ("The dog is called Rex.", "The dog is called Bello."),
+    ],
+)
+def test_newer_values(older: str, newer: str) -> None:
+    assert compare(read_statement(older, NOW), read_statement(newer, NOW), near_words()) == "update"
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

@@ -8,12 +8,19 @@ from typing import NamedTuple
 
 from findling.text.statements.relations import (
     AFTER,
+    CHANGES,
+    CLAUSES,
+    EXACT,
     MANY,
+    MOVES,
+    NO_FACTS,
     NOUNS,
     OWNING,
     PROPERTIES,
     SEVERAL,
     SOFT,
+    SOMEBODY,
+    TEAMS,
     UNITS,
     VALUE_KINDS,
     VERBS,
@@ -28,7 +35,8 @@ class Fact(NamedTuple):
 
     `slot` holds the words of subject and property in any order. `kind` tells values that can replace each other: a
     `when`, a `clock`, a `number`, a `place` or a `text`. `is_single` says that only one value can hold at a time.
-    `is_open` says that the words name no property, as in "Apollo moved to Friday".
+    `is_open` says that the words name no property, as in "Apollo moved to Friday". `is_name` says that the value has a
+    capital or a number in front.
     """
 
     slot: frozenset[str]
@@ -36,37 +44,12 @@ class Fact(NamedTuple):
     value: tuple[str, ...]
     is_single: bool
     is_open: bool = False
+    is_name: bool = False
 
 
 _LONGEST_VALUE = 8
 _COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?::|\s=)\s+(?P<value>\S.*)$")
-_CHANGED = re.compile(
-    r"^(?P<slot>.+?)\s+(?:(?:was|were|is|are|has|have|had|been|being|got|will|be|just|recently|finally)\s+)*"
-    r"(?P<verb>moved?|moving|changed?|chang(?:es|ing)|switched|switch(?:es|ing)|migrated|upgraded|downgraded|updated|"
-    r"relocated|postponed|rescheduled|shifted|delayed|brought forward|pushed back|rose|risen|raised|increased|went up|"
-    r"gone up|goes up|dropped|fell|fallen|lowered|reduced|decreased|went down|cut|transferred|converted|set|reset|"
-    r"renamed|extended|shortened)\s+(?P<what>(?:(?!to\b)\S+\s+){0,4}?)(?:to|into)\s+(?P<value>.+)$",
-    re.IGNORECASE,
-)
-_CHANGED_ELSEWHERE = (
-    re.compile(
-        r"^(?P<slot>.+?)\s+(?:ist|sind|wurde|wurden|wird|hat)\s+(?:(?:von|vom)\s+.+?\s+)?(?:auf|nach|zu|zum|zur|in)\s+"
-        r"(?P<value>.+?)\s+(?P<verb>\S*(?:gezogen|geändert|gewechselt|verschoben|verlegt|verlängert|umgestellt|"
-        r"umgestiegen|erhöht|gestiegen|gesenkt|gesunken|aktualisiert|migriert))$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"^(?P<slot>.+?)\s+(?:a|ont|est|sont)\s+(?P<verb>déménagé|changé|passée?|augmenté|déplacée?|reportée?)\s+"
-        r"(?:à|au|en|pour)\s+(?P<value>.+)$",
-        re.IGNORECASE,
-    ),
-    re.compile(r"^(?P<slot>.+?)\s+(?:se\s+)?(?P<verb>mudó|cambió|pasó)\s+(?:a|al)\s+(?P<value>.+)$", re.IGNORECASE),
-)
-_MOVES = re.compile(r"mov|relocat|gezogen|déménag|mudó", re.IGNORECASE)
 _INDEFINITE = re.compile(r"^(?:an?|some|one of|ein|eine|einen|une?|uno?|una)\b", re.IGNORECASE)
-_PAST = re.compile(
-    r"\b(?:used to|formerly|previously|in the past|back then|früher|damals|autrefois|antes)\b", re.IGNORECASE
-)
 _WAS = frozenset({"was", "were", "war", "waren"})
 _LISTED = re.compile(r",|\b(?:and|or|und|oder|et|ou|y|o)\b")
 
@@ -74,17 +57,17 @@ _LISTED = re.compile(r",|\b(?:and|or|und|oder|et|ou|y|o)\b")
 def fact_of(text: str, now: float) -> Fact | None:
     """The fact that a statement tells, if a rule is certain of it. Validity and asides are to be left out before."""
     text = text.strip().rstrip(".!")
-    if _PAST.search(text) or "?" in text or len(text) > 300:
+    if "?" in text or len(text) > 300 or any(one.search(text) for one in NO_FACTS):
         return None
     if (split := _COLON.match(text)) and not split["slot"].lower().startswith(("http", "https")):
         found = _of_sides(split["slot"], split["value"], now)
-    elif split := next((one for form in (_CHANGED, *_CHANGED_ELSEWHERE) if (one := form.match(text))), None):
+    elif split := next((one for form in CHANGES if (one := form.match(text))), None):
         found = _of_change(split, now)
     else:
         found = _of_words(written_words(text, now))
     if found is None or not found.slot or not found.value:
         return None
-    if _INDEFINITE.match(text):
+    if _INDEFINITE.match(text) or SOMEBODY.match(text):
         found = found._replace(is_single=False)
     is_listed = _LISTED.search(text[len(text) // 3 :]) is not None and found.kind == "text"
     return found._replace(is_single=False) if is_listed else found
@@ -111,7 +94,7 @@ def _of_change(split: re.Match[str], now: float) -> Fact | None:
     named = split.groupdict().get("what") or ""
     left = content(written_words(f"{split['slot']} {named}", now))
     right = written_words(split["value"], now)
-    moves = _MOVES.search(split["verb"]) is not None
+    moves = MOVES.search(split["verb"]) is not None
     values = _value(right)
     if "room" in {word.text.casefold() for word in right} or any(word.key == "@room" for word in right):
         return _made([*left, SaidWord("room", "@room", "word")], values, _kind(values, ""), is_single=True)
@@ -119,8 +102,19 @@ def _of_change(split: re.Match[str], now: float) -> Fact | None:
     has_property = any(word.key in PROPERTIES for word in left)
     if any(word.kind == "not" for word in left) or not _has_one_value(left):
         return None
+    if not has_property and kind in ("place", "text") and not _is_destination(right, split.string.islower()):
+        return None
     made = _made(left, values, kind, is_single=True)
     return None if made is None else made._replace(is_open=not has_property)
+
+
+def _is_destination(words: Sequence[SaidWord], is_lower: bool) -> bool:
+    """Whether somebody moved to a place, or to a product, for good: not to tears, to the sales team, or for a week."""
+    listed = content(words)
+    is_name = _is_name(listed) or (is_lower and words[:1] == listed[:1])
+    is_visit = any(word.role == "for" for word in listed) and any(word.key in UNITS for word in listed)
+    is_some = bool(words) and _INDEFINITE.match(words[0].text) is not None
+    return is_name and not is_visit and not is_some and not any(word.key in TEAMS for word in listed)
 
 
 def _of_words(words: Sequence[SaidWord]) -> Fact | None:
@@ -201,7 +195,7 @@ def _by_kind(words: Sequence[SaidWord], place: int) -> Fact | None:
 
 def _by_role(words: Sequence[SaidWord], place: int) -> Fact | None:
     """Somebody lives IN, works AT or FOR, something is hosted IN."""
-    roles = ("in", "for", "to") if words[place].key == "@work" else ("in",)
+    roles = ("in", "for", "to") if words[place].key == "@work" else ("in", "on")
     listed = content(words)
     starts = [number for number, word in enumerate(listed) if word.role in roles and _is_thing(word)]
     if not starts:
@@ -210,8 +204,14 @@ def _by_role(words: Sequence[SaidWord], place: int) -> Fact | None:
     if len(starts) != 1:
         return None
     values = _run(listed, starts[0])
+    before = words[words.index(values[0]) - 1]
+    if not _is_name(values) and _INDEFINITE.match(before.text):
+        return None  # who lives in a flat lives in Berlin, too
     rest = [word for word in listed if word not in values]
-    return _made(rest, values, _kind(values, "" if words[place].key == "@work" else "in"), is_single=True)
+    is_single = _is_name(values) or all(word.text.islower() for word in words)
+    if words[place].key == "@work" and before.text.casefold() in ("in", "im", "dans", "en", "à"):
+        rest.append(SaidWord("", "@place", "word"))  # who works in Munich works for somebody, too
+    return _made(rest, values, _kind(values, "" if words[place].key == "@work" else "in"), is_single=is_single)
 
 
 def _is_thing(word: SaidWord) -> bool:
@@ -255,22 +255,25 @@ def _by_place(words: Sequence[SaidWord], place: int) -> Fact | None:
             return None  # `Room 5 in Porto has a window` is about the room
         if aside is not None:
             values = after[:aside]
+        elif relation.key != "@use" and not after:
+            return None  # a dog in a living room
         elif not after or after[0].role == "for":
             # `For Apollo, MySQL 8 is used`: what stands before the relation and is not for somebody.
             before = content(words[:place])
             start = next((number for number, word in enumerate(before) if number and word.role != "for"), None)
             starts_with_for = bool(before) and before[0].role == "for"
-            values = _split_fronted(words[:place]) if starts_with_for and start is None else before[start or 0 :]
-    if not values or len(values) == len(listed):
+            values = before[1:] if starts_with_for and start is None else before[start or 0 :]
+    if not values or len(values) == len(listed) or (relation.key == "@name" and not _is_called(values)):
         return None
     rest = [word for word in listed if word not in values]
+    if all(word.key == relation.key for word in rest):
+        return None  # nobody uses it
     return _made(rest, values, _kind(values, ""), is_single=relation.key not in SOFT)
 
 
-def _split_fronted(words: Sequence[SaidWord]) -> list[SaidWord]:
-    """The names behind the first one of `For Apollo, MySQL 8 …`."""
-    listed = content(words)
-    return listed[1:]
+def _is_called(values: Sequence[SaidWord]) -> bool:
+    """Whether something has a name: `is called twice` and `is called from C` tell none."""
+    return values[0].kind == "name" and values[0].role in ("", "in")
 
 
 def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
@@ -287,26 +290,27 @@ def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
         slot, values, behind = right, left, words[:verb]
     else:
         return _of_place(words, verb, left, right)
-    for_whom = [word for word in values[1:] if word.role in ("for", "of") and word.kind == "name"]
-    values = [word for word in values if word not in for_whom]
+    aside = next((number for number, word in enumerate(values) if number and word.role in ("for", "of")), len(values))
+    values, for_whom = values[:aside], values[aside:]
     text = " ".join(word.text for word in behind)
     is_named = any(word.key in PROPERTIES for word in slot)
     if not values or (_INDEFINITE.match(text) and not is_named) or words[verb].text.casefold() in _WAS:
         return None
     kind = _kind(values, "")
-    if kind == "text" and not is_named and not _is_name(values):
+    is_participle = words[verb].text.casefold() == "been" or (is_named and values[0].text.endswith("ing"))
+    if kind == "text" and not _is_name(values) and (is_participle or not is_named):
         return None  # "the trial of X is promising" says how it is
     return _made([*slot, *for_whom], values, kind, is_single=_has_one_value(slot))
 
 
 def _of_place(words: Sequence[SaidWord], verb: int, left: Sequence[SaidWord], right: Sequence[SaidWord]) -> Fact | None:
     """Something is somewhere, or at some time. Nothing else is certain of a thing without a property."""
-    if not right or words[verb].text.casefold() in _WAS:
-        return None
+    if not right or words[verb].text.casefold() in _WAS or all(word.key.startswith("~") for word in left):
+        return None  # `I'll be there at 3 pm` is no state
     kinds = {word.kind for word in right}
     if kinds <= {"when"} or kinds <= {"clock"}:
         return _made(left, right, right[0].kind, is_single=len(right) == 1)
-    if right[0].role == "in" and _is_name(right):
+    if right[0].role in ("in", "on") and _is_name(right):
         return _made(left, right, "place", is_single=not (len(left) == 1 and left[0].kind == "name"))
     return None
 
@@ -373,9 +377,21 @@ def _kind(values: Sequence[SaidWord], role: str) -> str:
 
 
 def _made(slot: Sequence[SaidWord], values: Sequence[SaidWord], kind: str, *, is_single: bool) -> Fact | None:
-    if not slot or not values or len(values) > _LONGEST_VALUE:
+    if not slot or not values or len(values) > _LONGEST_VALUE or (kind == "text" and _is_clause((*slot, *values))):
         return None
     keys = frozenset(word.key for word in slot)
     if "@location" in keys and len(keys) > 1:
         keys, kind = keys - {"@location"}, "place" if kind == "text" else kind
-    return Fact(keys, kind, tuple(word.key for word in values), is_single)
+    said = tuple(_as_written(word) if keys & EXACT else word.key for word in values)
+    return Fact(keys, kind, said, is_single, is_name=_is_name(values))
+
+
+def _is_clause(words: Sequence[SaidWord]) -> bool:
+    """Whether words hold another clause: `the code was made to reject it when …` tells no code."""
+    return any(
+        word.key in CLAUSES or (word.kind == "word" and word.role == "to" and word.key[0] != "@") for word in words
+    )
+
+
+def _as_written(word: SaidWord) -> str:
+    return f"#{word.text}" if word.kind == "number" else word.text

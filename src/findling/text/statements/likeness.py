@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from findling.text.statements.facts import Fact, fact_of
 from findling.text.statements.periods import validity
-from findling.text.statements.relations import MANY
-from findling.text.statements.words import SaidWord, content, written_words
+from findling.text.statements.relations import EXACT, MANY, PROPERTIES, RELATIONS
+from findling.text.statements.words import SaidWord, content, fold, written_words
 
 __all__ = ["CONFLICT", "COPY", "UPDATE", "NearWords", "Reading", "compare", "read_statement"]
 
@@ -81,6 +81,8 @@ def compare(old: Reading, new: Reading, near: NearWords | None = None) -> str:
             return ""
         return UPDATE if new.has_ended else CONFLICT
     if _is_same(old, new, near):
+        if _marks(old.text) != _marks(new.text):
+            return ""
         return UPDATE if _differ(old.until, new.until) or _differ(old.since, new.since) else COPY
     return _of_facts(old, new)
 
@@ -94,6 +96,8 @@ def _of_facts(old: Reading, new: Reading) -> str:
         return CONFLICT
     if set(one.value) < set(other.value) or set(other.value) < set(one.value):
         return CONFLICT if one.is_single and other.is_single else ""
+    if one.is_name != other.is_name and not new.is_changed:
+        return CONFLICT  # Anna's manager is Olga, and is nice
     is_version = _named(one.value) == _named(other.value) != ()
     if other.is_single and (one.is_single or new.is_changed or other.is_open):
         return UPDATE
@@ -103,7 +107,7 @@ def _of_facts(old: Reading, new: Reading) -> str:
 def _is_same(old: Reading, new: Reading, near: NearWords | None) -> bool:
     """Whether two statements say the same, but for a negation."""
     if old.fact and new.fact and _same_slot(old.fact, new.fact):
-        return _same_value(old.fact, new.fact)
+        return _same_value(old.fact, new.fact) and _same_order(old, new, old.fact.slot | new.fact.slot)
     ours, theirs = Counter(word.key for word in old.words), Counter(word.key for word in new.words)
     if ours == theirs:
         return _same_roles(old.words, new.words)
@@ -132,7 +136,10 @@ def _same_slot(one: Fact, other: Fact) -> bool:
 
 
 def _same_value(one: Fact, other: Fact) -> bool:
-    return Counter(one.value) == Counter(other.value)
+    if one.slot & EXACT:
+        return one.value == other.value
+    ours, theirs = ([key for key in fact.value if key.startswith("#")] for fact in (one, other))
+    return Counter(one.value) == Counter(other.value) and ours == theirs  # 03/04 is not 04/03
 
 
 def _named(value: Sequence[str]) -> tuple[str, ...]:
@@ -141,21 +148,59 @@ def _named(value: Sequence[str]) -> tuple[str, ...]:
     return words if len(words) < len(value) else ()
 
 
+def _same_order(old: Reading, new: Reading, slot: frozenset[str]) -> bool:
+    """Whether names and numbers of a slot come in one order: room 5 on floor 3 is not room 3 on floor 5."""
+    told = {
+        word.key
+        for word in (*old.words, *new.words)
+        if word.kind in ("name", "number") and word.key in slot - PROPERTIES
+    }
+    ours, theirs = ([word.key for word in one.words if word.key in told] for one in (old, new))
+    return ours == theirs
+
+
 def _same_roles(one: Sequence[SaidWord], other: Sequence[SaidWord]) -> bool:
-    """Whether names stand in the same roles; those without a preposition also in the same order."""
-    ours, theirs = _names(one), _names(other)
-    if len(ours) < 2 or ours == theirs:
-        return True
-    if Counter(ours) != Counter(theirs):
-        return False
-    return [key for role, key in ours if not role] == [key for role, key in theirs if not role]
+    """Whether the same words stand in the same roles: the dog that chased the cat is not the cat that chased the dog.
+
+    Words in one order may lack a preposition. In another one each needs its own; those of one role keep their order.
+    """
+    ours, theirs = _in_roles(one), _in_roles(other)
+    if [key for _, key in ours] == [key for _, key in theirs]:
+        return all(mine == yours or not mine or not yours for (mine, _), (yours, _) in zip(ours, theirs, strict=True))
+    return sorted(ours, key=_role) == sorted(theirs, key=_role)
 
 
-def _names(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
-    return [(word.role, word.key) for word in words if word.kind == "name"]
+def _in_roles(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
+    """Roles and keys in order, without its one relation, which stands anywhere; who acts comes first also with `by`."""
+    relations = [word.key for word in words if word.key in _VERBAL]
+    listed = [(word.role, word.key) for word in words if len(relations) > 1 or word.key not in _VERBAL]
+    return [*(("", key) for role, key in listed if role == "by"), *(one for one in listed if one[0] != "by")]
+
+
+_VERBAL = RELATIONS | {"@prefer"}
+
+
+def _role(one: tuple[str, str]) -> str:
+    return one[0]
+
+
+def _marks(text: str) -> list[str]:
+    """Signs that say something: `x > 5`, `-5`, `a*b`; and whether `not` is said of all or of some."""
+    return [*_SIGNS.findall(text.replace("\u2212", "-")), *(["not all"] if _NOT_ALL.search(text) else ())]
+
+
+_SIGNS = re.compile(r"[<>≤≥≠≈±×÷^|~\\*]|(?:(?<=\s)|^)-(?=[\d.])|(?<=\w)[+/](?=\w)|(?<=[\s(])\+(?=\s)")
+_NOT_ALL = re.compile(
+    r"\b(?:not|nicht|pas|no) "
+    r"(?:all|every\w*|always|both|only|alle|jede\w*|immer|beide|nur|tou[st]\w*|tod[oa]s?|siempre)\b",
+    re.IGNORECASE,
+)
 
 
 def _are_near(one: str, other: str, near: NearWords) -> bool:
+    # Instant vectors know Latin letters: of other words, which may be names, they know nothing.
+    if not all(text.isalpha() and fold(text).isascii() for text in (one, other)):
+        return False
     pair = {one.casefold(), other.casefold()}
     return not any(pair == set(opposite) for opposite in _OPPOSITES) and near(one, other) >= _NEAR
 
@@ -163,7 +208,7 @@ def _are_near(one: str, other: str, near: NearWords) -> bool:
 def _in_order(text: str) -> str:
     """The statement with its subject first: `Otis sits in room 5` for `In room 5 sits Otis`."""
     turned = _TURNED.match(text)
-    if turned is None or _ARTICLE.search(turned["place"]):
+    if turned is None or _ARTICLE.search(turned["place"]) or _TWO_THINGS.search(turned["place"]):
         return text
     return f"{turned['subject']} {turned['verb']} {turned['word'].lower()} {turned['place']}"
 
@@ -172,6 +217,7 @@ _TURNED = re.compile(
     r"^(?P<word>In|On|At|For|From|Bei|Auf|À) (?P<place>\S+(?: \S+){0,2}?) (?P<verb>[a-zäöüß]+[st]) "
     r"(?P<subject>(?:(?:the|der|die|das|le|la) )?[^,]+?)\.?$"
 )
+_TWO_THINGS = re.compile(r"\b[a-zäöüß]+ [A-ZÄÖÜ][a-zäöüß]")
 _ARTICLE = re.compile(r"\b(?:the|our|my|der|die|das|we|i)\b|,", re.IGNORECASE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class SaidWord(NamedTuple):
 
 
 class Lexicon(NamedTuple):
-    """Stems of words, and of phrases by their first stem, each with its concept."""
+    """Words as they are listed, and stems of phrases by their first one, each with its concept."""
 
     words: dict[str, str]
     phrases: dict[str, list[tuple[tuple[str, ...], str]]]
@@ -48,13 +48,10 @@ def lexicon() -> Lexicon:
             continue
         single, *several = listed.split(", ")
         for word in single.split():
-            words.setdefault(_root(fold(word)), concept)
+            words.setdefault(fold(word), concept)
         for phrase in several:
             roots = tuple(_root(fold(word)) for word in _pieces(phrase))
-            if len(roots) == 1:
-                words.setdefault(roots[0], concept)
-            else:
-                phrases.setdefault(roots[0], []).append((roots, concept))
+            phrases.setdefault(roots[0], []).append((roots, concept))
     for found in phrases.values():
         found.sort(key=lambda one: -len(one[0]))
     return Lexicon(words, phrases)
@@ -84,6 +81,7 @@ _CLOCK = (
 )
 _TOKEN = re.compile(
     rf"(?P<mail>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)|(?P<url>\w+://\S+?(?=[.,;!?]?(?:\s|$)))|(?P<clock>(?<![\w.:])(?:{_CLOCK}))"
+    r"|(?P<flag>(?<![\w-])--?[a-z][\w-]*)"
     r"|(?P<number>(?<![\w.])[0-9]+(?:[.,][0-9]+)*(?:['’]s\b|(?![\w-])))"
     r"|(?P<word>[^\W_]+(?:[-.’'_/][^\W_]+|\+\+|#)*)|(?P<sign>[€$£%])",
     re.IGNORECASE,
@@ -101,7 +99,9 @@ _NUMBERS = {
 }  # fmt: skip
 _ROLES = {
     **dict.fromkeys("of von vom de du des del d".split(), "of"),
-    **dict.fromkeys("in at on im am an auf bei dans sur chez en à au aux".split(), "in"),
+    **dict.fromkeys("in at im am an bei dans chez en à au aux".split(), "in"),
+    **dict.fromkeys("on auf sur onto".split(), "on"),
+    **dict.fromkeys("against gegen contre contra".split(), "against"),
     **dict.fromkeys("to zu zum zur nach into".split(), "to"),
     **dict.fromkeys("for für pour para".split(), "for"),
     **dict.fromkeys("from aus ab depuis desde".split(), "from"),
@@ -109,7 +109,7 @@ _ROLES = {
     **dict.fromkeys("with mit avec con".split(), "with"),
 }
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
-_NEGATED = re.compile(r"(?i)(.+)n['’]t$")
+_NEGATED = re.compile(r"(?i)(.+)n['’]t$|(can)not$")
 _SHORTENED = re.compile(r"(?i)(.+)['’](?:re|ve|ll|m|d)$")
 _AUXILIARIES = {"ca": "can", "wo": "will", "sha": "will"}
 
@@ -134,7 +134,7 @@ def _tokens(text: str, now: float) -> Iterator[SaidWord]:
 
 def _read(match: re.Match[str]) -> Iterator[SaidWord]:
     text = match[0]
-    if match["mail"] or match["url"]:
+    if match["mail"] or match["url"] or match["flag"]:
         yield SaidWord(text, f"#{text.casefold()}", "number")
     elif match["clock"]:
         yield SaidWord(text, _clock_key(text), "clock")
@@ -146,8 +146,8 @@ def _read(match: re.Match[str]) -> Iterator[SaidWord]:
     elif any(map(str.isdecimal, text)):
         yield SaidWord(text, f"#{fold(_POSSESSIVE.sub('', text))}", "number")
     elif negated := _NEGATED.match(text):
-        bare = fold(negated[1])
-        yield SaidWord(negated[1], _AUXILIARIES.get(bare, bare), "word")
+        bare = fold(negated[1] or negated[2])
+        yield SaidWord(negated[1] or negated[2], _AUXILIARIES.get(bare, bare), "word")
         yield SaidWord("n't", "not", "word")
     elif shortened := _SHORTENED.match(text):
         yield SaidWord(shortened[1], fold(shortened[1]), "word")
@@ -176,11 +176,19 @@ def _concepts(found: Sequence[SaidWord]) -> Iterator[SaidWord]:
                 at += len(phrase)
                 break
         else:
-            concept = known.words.get(roots[at], "") if word.kind in ("word", "name") else ""
-            if word.text == "New" and found[at + 1 : at + 2] and found[at + 1].kind == "name":
-                concept = ""  # New York
+            concept = _concept_of(word.key, known.words) if word.kind in ("word", "name") else ""
+            has_name = bool(found[at + 1 : at + 2]) and found[at + 1].kind == "name"
+            if (word.text == "New" and has_name) or (word.text == "Will" and (at or has_name)):
+                concept = ""  # New York, Will Smith
             yield _of_concept(word, concept) if concept else word._replace(key=roots[at])
             at += 1
+
+
+def _concept_of(key: str, listed: Mapping[str, str]) -> str:
+    """The concept of a word that is listed, or of its plural. By stems `died` would be the German article `die`."""
+    plain = (key[: -len(end)] + put for end, put in (("ies", "y"), ("es", ""), ("s", "")) if key.endswith(end))
+    named = next((listed[one] for one in plain if listed.get(one, "").startswith("@")), "")
+    return listed.get(key, named)
 
 
 def _of_concept(word: SaidWord, concept: str) -> SaidWord:

@@ -35,6 +35,7 @@ from findling.domain.results import (
     Step,
     Suggestion,
     TermMatch,
+    ThemesAnswer,
 )
 from findling.faces.cli.output.json_output import answer_document, answer_stream
 from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled
@@ -144,6 +145,7 @@ def json_page() -> Iterator[str]:
         "findling fetch ID --json": codes(_names(FetchedDocument)),
         "findling similar ID --json": "an answer, see above",
         "findling related A [B] --json": f"`root`, {codes(_names(RelatedAnswer))}",
+        "findling related --json": f"`root`, {codes(_names(ThemesAnswer))}",
         "findling suggest TEXT --json": f"`text`, `suggestions`: a list of {codes(_names(Completion))}",
         "findling glossary list --json": "`groups`, `protected`",
         "findling glossary list --pending --json": "`pending`: a list of terms",

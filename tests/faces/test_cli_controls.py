@@ -26,6 +26,7 @@ COMMANDS = [
     ["search", "pilot", "--explain-hit", "decision:1"],
     ["similar", "decision:1"],
     ["related", "decision:1"],
+    ["related"],
     ["suggest", "pil"],
     ["index", "--dry-run"],
     ["status", "--skipped"],

@@ -216,3 +216,19 @@ def test_related_shows_paths_and_what_is_around_a_thing(project: Path, findling:
     assert (code, "no letters" in err) == (2, True)
     _, out, _ = findling("search", "founded OR stands", "--facet", "entity")
     assert "entity: Radium Institute 2, Marie Curie 1, Paris 1" in out
+
+
+def test_related_without_a_thing_lists_the_themes(project: Path, findling: Call) -> None:
+    (project / "docs" / "Marie Curie.md").write_text("# Marie Curie\n\nShe founded the Radium Institute.\n")
+    (project / "docs" / "Radium Institute.md").write_text("# Radium Institute\n\nMarie Curie led it.\n")
+    code, out, err = findling("related")
+    assert (code, err) == (0, "")
+    first, second = out.splitlines()
+    assert first.startswith("Radium Institute, Marie Curie  (2 documents, 2 passages, ")
+    assert second == "  Marie Curie led it."
+    code, out, _ = findling("related", "--json")
+    (theme,) = json.loads(out)["themes"]
+    assert theme["id"] in first
+    assert findling("related", "", "", "docs")[1].splitlines()[0] == first
+    code, out, err = findling("related", "", "", "src")
+    assert (code, out, "no two documents name the same thing" in err) == (1, "", True)

@@ -109,6 +109,7 @@ DOCUMENTS = {
     "/v1/similar/docs/guide.md?limit=2": ("similar", "docs/guide.md", "-k", "2"),
     "/v1/related?of=docs/guide.md&limit=2": ("related", "docs/guide.md", "-k", "2"),
     "/v1/related?of=Guide&to=Signing%20in": ("related", "Guide", "Signing in"),
+    "/v1/themes?limit=2": ("related", "-k", "2"),
     "/v1/explain?q=login&id=src/auth.py": ("search", "login", "--explain-hit", "src/auth.py"),
 }
 

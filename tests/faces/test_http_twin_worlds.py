@@ -131,9 +131,12 @@ def test_documents_and_names(worlds: Twins) -> None:
         worlds.same("GET", f"/v1/fetch/{name}", headers={"if-none-match": "*"})
         worlds.same("GET", f"/v1/similar/{name}", params={"limit": 3})
         worlds.same("GET", "/v1/explain", params={"q": "pool budget", "id": name})
+        worlds.same("GET", f"/v1/themes/{name}", params={"limit": 3})
         worlds.same("GET", "/v1/related", params={"of": name})
         worlds.same("GET", "/v1/related", params={"of": "C++", "to": name, "hops": 2})
     assert statuses == {"200", "404"}
+    assert '"summary"' in worlds.same("GET", "/v1/themes")
+    worlds.same("GET", "/v1/themes", params={"limit": 1})
     for text in ("se", "sec", "budg", "pool mer", "sercet", "x", ""):
         worlds.same("GET", "/v1/suggest", params={"q": text})
 

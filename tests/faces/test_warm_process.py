@@ -116,6 +116,7 @@ COMMANDS = [
     "fetch nothing-like-it",
     "similar docs/guide.md",
     "related docs/guide.md",
+    "related",
     "suggest ses",
     "grep -i -C 1 SESSION",
     "grep --json token docs",

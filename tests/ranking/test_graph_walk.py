@@ -16,6 +16,8 @@ from findling.ranking.graph_walk import (
     gate_facts,
     in_slots,
     is_hub,
+    join_lonely,
+    own_strengths,
     ranked,
     seeds,
     walk,
@@ -196,3 +198,21 @@ def test_communities_are_the_parts_that_hang_together() -> None:
     passages, entities = communities(graph_of(rows, 5))
     assert passages.tolist() == [0, 0, 0, 2, 2, -1]
     assert entities.tolist() == [0, 0, 2, 2, 4]
+
+
+def test_a_community_of_one_resource_joins_the_heaviest_beside_it() -> None:
+    rows = [
+        [(0, 1.0, False), (1, 1.0, False)], [(0, 1.0, False), (1, 1.0, False)],  # two resources share both
+        [(1, 1.0, False), (2, 3.0, False)], [(1, 1.0, False), (2, 3.0, False)],  # two passages of a third one
+        [(3, 1.0, False)],
+    ]  # fmt: skip
+    graph = graph_of(rows, 4)
+    labels, resources = np.array([0, 0, 2, 2, -1]), np.array([7, 8, 9, 9, 4])
+    passages, entities = join_lonely(graph, labels, resources)
+    assert passages.tolist() == [0, 0, 0, 0, -1]
+    assert entities.tolist() == [0, 0, -1, -1]
+    strengths = own_strengths(graph, passages, entities)
+    assert (strengths > 0).tolist() == [True, True, True, True, True, False, True, False, False]
+    # Nothing is beside it: it stays.
+    alone, _ = join_lonely(graph, np.array([-1, -1, 2, 2, -1]), resources)
+    assert alone.tolist() == [-1, -1, 2, 2, -1]

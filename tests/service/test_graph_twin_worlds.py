@@ -113,3 +113,28 @@ def test_a_caller_relates_what_the_caller_sees() -> None:
     # Otherwise this could not fail.
     assert found > compared / 3
     assert differ > compared / 3
+
+
+def _themes(limit: int, viewer: Viewer) -> Any:
+    return viewer.engine.themes.top(limit, principals=viewer.principals)
+
+
+def _theme(name: str, viewer: Viewer) -> Any:
+    return viewer.engine.themes.passages(name, 5, principals=viewer.principals)
+
+
+def test_a_caller_browses_the_themes_of_what_the_caller_sees() -> None:
+    found = differ = compared = 0
+    for seed in range(tries(60, short=6)):
+        with _worlds(seed, 14, 14, style=STYLE) as worlds:
+            rids = [entry.resource.rid for entry in _entries(seed, 14, 14, STYLE)]
+            asks = [*(partial(_themes, limit) for limit in (1, 20)), *(partial(_theme, rid) for rid in rids)]
+            for ask in asks:
+                told = _same(worlds, ask)
+                found += '"summary"' in told or '"score"' in told
+                compared += 1
+                owners = [_told(ask, Viewer(viewer.engine)) for viewer in worlds]
+                differ += owners[0] != owners[1]
+    # Otherwise this could not fail.
+    assert found > compared / 8
+    assert differ > compared / 3

@@ -169,6 +169,12 @@ class GraphRows(Protocol):
         They have all things that they name, also those that very many chunks name, or no other one.
         """
 
+    def whole(self, most: int) -> Neighbourhood:
+        """All chunks, or the first so many in the order of their ids, with the things of links. Raises CorruptError.
+
+        Things that very many chunks name are left out.
+        """
+
 
 class GraphAtHand(NamedTuple):
     """The graph that a search may walk, or the reason why there is none."""

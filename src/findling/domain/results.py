@@ -27,6 +27,9 @@ __all__ = [
     "Step",
     "Suggestion",
     "TermMatch",
+    "Theme",
+    "ThemeName",
+    "ThemesAnswer",
 ]
 
 
@@ -339,3 +342,36 @@ class Completion:
     kind: str
     count: int = 0
     rid: str = ""
+
+
+@record(kw_only=True)
+class ThemeName:
+    """A name of a theme as its texts write it; `resources` counts the documents of the theme that have it."""
+
+    name: str
+    resources: int
+
+
+@record(kw_only=True)
+class Theme:
+    """Passages that name the same things. `id` is that of its best passage, `summary` a sentence of one of them."""
+
+    id: str
+    names: tuple[ThemeName, ...]
+    summary: str
+    resources: int
+    passages: int
+
+
+@record(kw_only=True)
+class ThemesAnswer:
+    """The themes of a workspace, those with most documents first; `total` counts them all."""
+
+    themes: tuple[Theme, ...] = ()
+    total: int = 0
+    degraded: tuple[Degradation, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values."""
+        values: dict[str, Any] = as_dict(self)
+        return values

@@ -34,6 +34,8 @@ __all__ = [
     "gate_facts",
     "in_slots",
     "is_hub",
+    "join_lonely",
+    "own_strengths",
     "ranked",
     "seeds",
     "walk",
@@ -195,6 +197,33 @@ def communities(graph: Subgraph, rounds: int = 10) -> tuple[Numbers, Numbers]:
             break
         labels = after
     return passages, labels
+
+
+def join_lonely(graph: Subgraph, passages: Numbers, resources: Numbers) -> tuple[Numbers, Numbers]:
+    """Labels in which communities of a single resource have joined the heaviest one that they share an entity with.
+
+    `resources` are those of the passages. An entity that no community of two resources mentions has -1.
+    """
+    import numpy as np
+
+    rows, columns = _rows(graph), graph.entities
+    weights = np.where(graph.counts[columns] > 1, _strengths(graph), 0.0)
+    size = int(resources.max(initial=0)) + 1
+    labels, spread = np.unique(np.unique(passages * size + resources) // size, return_counts=True)
+    is_lonely = np.isin(passages, labels[(spread < 2) & (labels >= 0)])
+    kept = (passages[rows] >= 0) & ~is_lonely[rows]
+    entities = _heaviest(columns[kept], passages[rows][kept], weights[kept], np.full(len(graph.counts), -1))
+    known = entities[columns] >= 0
+    joined = _heaviest(rows[known], entities[columns][known], weights[known], passages)
+    return np.where(is_lonely, joined, passages), entities
+
+
+def own_strengths(graph: Subgraph, passages: Numbers, entities: Numbers) -> Floats:
+    """For each mention its strength, if passage and entity have the same label; else 0."""
+    import numpy as np
+
+    own = (passages[_rows(graph)] == entities[graph.entities]) & (entities[graph.entities] >= 0)
+    return np.where(own & (graph.counts[graph.entities] > 1), _strengths(graph), 0.0)
 
 
 def in_slots(base: Sequence[Item], walked: Iterable[Item], *, keep: int = 2) -> list[tuple[Item, bool]]:

@@ -97,6 +97,16 @@ class GraphLegSuite(StoreSuite):
         assert all(getattr(own, name).tolist() == getattr(near, name).tolist() for name in ("cids", "hashes", "levels"))
         assert len(leg.named(["nobody"], [1, 2, 3]).cids) == 0
 
+    def test_the_whole_has_every_chunk_and_every_link(self) -> None:
+        store, leg = self._filled()
+        near = leg.whole(100)
+        assert _titles(store, near) == set(_TEXTS)
+        assert set(near.hashes.tolist()) == {hash_of(key) for key in ("raoul walsh", "miriam cooper", "valerie hobson")}
+        assert (near.spreads.tolist(), len(near.rows), near.total) == ([2, 2, 2], 6, 5)
+        part = leg.whole(2)
+        assert part.cids.tolist() == near.cids.tolist()[:2]
+        assert (len(leg.whole(0).cids), leg.whole(0).total) == (0, 5)
+
     def test_nothing_is_around_what_is_not_there(self) -> None:
         _, leg = self._filled()
         near = leg.around(["nobody"], [1, 2, 3])

@@ -10,17 +10,19 @@ import { listenToKeys } from "./keys.js";
 import { makePreview } from "./preview.js";
 import { clearResults, showAnswer, showStage, showTrouble } from "./results.js";
 import { makeSearcher } from "./search.js";
-import { addressOf, isAsked, questionOf, stateOf, TABS } from "./state.js";
+import { addressOf, isAsked, questionOf, settled, stateOf, TABS } from "./state.js";
 import { makeStatus } from "./status.js";
+import { makeThemes } from "./themes.js";
 
 const NARROW = matchMedia("(max-width: 64rem)");
 const TOAST_MS = 5000;
-const MAINS = { search: "search", glossary: "glossary", status: "state" };
+const MAINS = { search: "search", themes: "themes", glossary: "glossary", status: "state" };
 
 let state = stateOf(location.href);
 let answer;
 let isTyping = false;
 let toastTimer;
+const withGraph = new Set();
 
 const connection = watchConnection((message) => {
   say(message);
@@ -29,12 +31,13 @@ const connection = watchConnection((message) => {
 const searcher = makeSearcher({ onAnswer, onTrouble: onSearchTrouble, onAsking: showStage });
 const preview = makePreview({ go: (changes) => go({ ...state, ...changes }), say, onTrouble });
 const glossary = makeGlossary({ say, onTrouble });
+const themes = makeThemes({ onTrouble });
 const status = makeStatus({ say, onTrouble, onChanged });
 
 /** Go to another state: `replace` leaves the one before out of the history, `typed` waits until somebody pauses. */
 function go(next, { replace = false, typed = false } = {}) {
   const before = state;
-  state = next;
+  state = settled(next);
   const address = addressOf(state);
   if (addressOf(before) !== address) history[replace ? "replaceState" : "pushState"](null, "", address);
   follow(before, typed);
@@ -55,7 +58,7 @@ function follow(before, typed = false) {
 function showState() {
   const box = byId("query");
   if (box.value !== state.q) box.value = state.q;
-  const subject = state.view === "search" ? state.q.trim() : state.view;
+  const subject = state.view === "search" ? state.q.trim() || (state.theme && "theme") : state.view;
   document.title = subject ? `${subject} – findling` : "findling";
   for (const [view, id] of Object.entries(MAINS)) show(byId(id), state.view === view);
   for (const link of document.querySelectorAll("[data-view]")) {
@@ -66,14 +69,25 @@ function showState() {
   for (const radio of document.querySelectorAll("#modes input")) radio.checked = radio.value === state.mode;
   if (byId("workspace").value !== state.workspace) byId("workspace").value = state.workspace;
   show(byId("welcome"), !isAsked(state));
+  showThemesLink();
+}
+
+function showThemesLink() {
+  const isThere = withGraph.has(state.workspace) || state.view === "themes" || state.theme;
+  show(byId("themes-link"), Boolean(isThere));
 }
 
 function enterView(before) {
   status.load(state);
-  if (state.view === "glossary") glossary.load(state);
+  loadView();
   if (before.view === state.view) return;
   if (state.view === "search") byId("query").focus({ preventScroll: true });
-  else byId(state.view === "glossary" ? "glossary-title" : "state-title").focus();
+  else byId(`${MAINS[state.view]}-title`).focus();
+}
+
+function loadView() {
+  if (state.view === "glossary") glossary.load(state);
+  if (state.view === "themes") themes.load(state);
 }
 
 function updatePreview(before) {
@@ -87,8 +101,8 @@ function updatePreview(before) {
 function refresh() {
   showWorkspaces();
   status.load(state);
-  if (state.view === "glossary") glossary.load(state);
-  else searcher.now(state);
+  loadView();
+  if (state.view === "search" || state.view === "status") searcher.now(state);
   if (state.hit) preview.update(state, answer);
 }
 
@@ -105,6 +119,9 @@ function onAnswer(asked, found, isQuick) {
   if (!isQuick) isTyping = false;
   showAnswer(asked, answer, { isQuick, ...links });
   if (!isQuick) showFacets(asked, answer.facets, (next) => go(next));
+  // Names are counted where there is a graph.
+  if (Object.keys(answer.facets.entity ?? {}).length) withGraph.add(asked.workspace);
+  showThemesLink();
   updatePreview(state);
   document.documentElement.dataset.ready = "yes";
 }
@@ -122,6 +139,7 @@ function onSearchTrouble(error, isQuick) {
 
 /** The index has changed: what is shown may have, too. */
 function onChanged() {
+  if (state.view === "themes") themes.load(state);
   if (state.view !== "search") answer = undefined;
   else if (!isTyping) searcher.now(state);
 }
@@ -238,6 +256,7 @@ const page = {
     return true;
   },
   glossaryKey: (key) => glossary.key(key),
+  themesKey: (key) => themes.key(key),
 };
 
 function openHit(tab) {
@@ -259,7 +278,7 @@ function listen() {
     byId(id).addEventListener("change", react);
   };
   change("modes", (mode) => ({ view: "search", mode }));
-  change("workspace", (workspace) => ({ workspace, filters: {}, from: "", to: "" }));
+  change("workspace", (workspace) => ({ workspace, filters: {}, from: "", to: "", theme: "" }));
   for (const name of ["from", "to"]) change(name, (day) => ({ [name]: day }));
   byId("more").addEventListener("click", showMore);
   byId("help-button").addEventListener("click", () => byId("help").showModal());
@@ -276,12 +295,12 @@ function listen() {
 
 /** Links of the page lead to its states; with a key held down, the browser opens them elsewhere. */
 function followLink(event) {
-  const link = event.target.closest?.("a[data-hit], a[data-view], a.suggestion");
+  const link = event.target.closest?.("a[data-hit], a[data-view], a[data-state], a.suggestion");
   const isElsewhere = event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
   if (!link || isElsewhere || event.defaultPrevented) return;
   event.preventDefault();
   if (link.dataset.hit) go({ ...state, hit: link.dataset.hit, tab: link.dataset.tab ?? "text" });
-  else if (link.dataset.view) go({ ...stateOf(link.href) });
+  else if (link.dataset.view || link.dataset.state !== undefined) go({ ...stateOf(link.href) });
   else {
     go({ ...state, q: link.dataset.query, hit: "" });
     byId("query").focus();

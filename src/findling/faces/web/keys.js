@@ -58,6 +58,7 @@ function anywhere(page, event) {
     return page.otherTab(key === "ArrowLeft" ? -1 : 1);
   }
   if (page.view === "glossary") return page.glossaryKey(key);
+  if (page.view === "themes") return page.themesKey(key);
   if (page.view !== "search") return false;
   // Where something scrolls by itself, the arrows are its own.
   const inPane = target.closest?.("#preview");

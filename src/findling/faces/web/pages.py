@@ -46,6 +46,7 @@ ASSETS: Mapping[str, str] = MappingProxyType(
                 "status.js",
                 "texts.js",
                 "theme.js",
+                "themes.js",
                 "transcript.js",
             ),
             "text/javascript",

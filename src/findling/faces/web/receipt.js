@@ -2,7 +2,7 @@
 
 import { bar, legBar, legName } from "./bars.js";
 import { h, table } from "./dom.js";
-import { milliseconds, number, percent } from "./texts.js";
+import { milliseconds, number, percent, visible } from "./texts.js";
 
 /** The receipt of a hit; each of the three may be missing. */
 export function receiptElement({ hit, answer, explanation }) {
@@ -30,11 +30,11 @@ function scoreSection(receipt) {
   const evidence = { keyword: receipt.words, semantic: receipt.meaning };
   const rows = [];
   for (const part of receipt.parts) {
-    const value = evidence[part.leg];
+    const value = evidence[part.leg] ?? (part.evidence || undefined);
     const told = value === undefined ? "ranks" : value.toFixed(4);
     rows.push(scoreRow(legName(part.leg), partDetail(part, receipt), legBar(part.leg, value ?? part.value), told));
   }
-  let score = Math.max(receipt.words, receipt.meaning);
+  let score = Math.max(receipt.words, receipt.meaning, ...receipt.parts.map((part) => part.evidence));
   if (rows.length > 1 || receipt.steps.length) {
     rows.push(scoreRow("Evidence", "the better one, before anything moved it", bar(score, "by-sum"), score.toFixed(4)));
   }
@@ -54,7 +54,8 @@ function scoreRow(name, detail, shown, value) {
 
 const valueCell = (value) => h("td", { class: "value" }, value);
 
-function partDetail({ leg, rank, raw, normalised, weight }, { speed }) {
+function partDetail({ leg, rank, raw, normalised, weight, why }, { speed }) {
+  if (!rank && why && !["keyword", "semantic"].includes(leg)) return visible(why);
   if (!rank) return "not found by this";
   const vectors = speed ? `, ${speed} vectors` : "";
   const measured = leg === "keyword" ? `BM25 ${raw.toFixed(2)}` : `cosine ${raw.toFixed(3)}${vectors}`;

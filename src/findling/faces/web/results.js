@@ -5,15 +5,17 @@ import { byId, fill, h, show } from "./dom.js";
 import { showHits, showRelated } from "./hits.js";
 import { noticesOf, troubleNotice } from "./notices.js";
 import { isAsked, isNarrowed, widened } from "./state.js";
-import { counted, milliseconds } from "./texts.js";
+import { counted, milliseconds, visible } from "./texts.js";
 
-const BY = { keyword: "by words", semantic: "by meaning", hybrid: "by words and meaning" };
+const BY = { keyword: "by words", semantic: "by meaning", hybrid: "by words and meaning", graph: "by shared names" };
 
 /** Show an answer in the place of the one before. `linkTo(id, tab)` and `linkToQuery(text)` give addresses. */
 export function showAnswer(state, answer, { isQuick = false, linkTo, linkToQuery, widen }) {
   const isBrowsing = answer.reading === "browse";
   const isFound = answer.hits.length > 0;
   const count = countOf(state, answer);
+  show(byId("theme-line"), Boolean(state.theme));
+  fill(byId("theme-names"), state.theme ? visible(answer.understood_as.replace(/^the theme/, "Theme:")) : "");
   byId("count").textContent = count;
   if (!isQuick) byId("announce").textContent = isFound ? count : "Nothing was found";
   showStage(isQuick ? true : undefined, answer);
@@ -47,7 +49,7 @@ export function showStage(isQuick, answer) {
 /** Nothing can be shown. */
 export function clearResults() {
   for (const id of ["hits", "relaxed-hits", "related-hits", "count", "notices"]) fill(byId(id));
-  for (const id of ["relaxed", "related", "more", "nothing", "welcome"]) show(byId(id), false);
+  for (const id of ["relaxed", "related", "more", "nothing", "welcome", "theme-line"]) show(byId(id), false);
 }
 
 /** Why nothing can be shown, and what to do. */
@@ -69,7 +71,7 @@ function told(answer) {
   const time = Object.values(answer.timings_ms ?? {}).reduce((sum, value) => sum + value, 0);
   const latest = answer.hits.length ? "latest first" : "";
   const by = answer.reading === "browse" ? latest : BY[answer.strategy] ?? answer.strategy;
-  return [by, answer.meaning?.reranker ? "reranked" : "", milliseconds(time)].filter(Boolean).join(" · ");
+  return [by, answer.meaning?.reranker ? "reranked" : "", time ? milliseconds(time) : ""].filter(Boolean).join(" · ");
 }
 
 /** Nothing was asked for, and nothing is there: how to take something in. */
@@ -102,7 +104,8 @@ function nothingElement(state, answer, widen) {
   ];
 }
 
-function adviceOn(query, { reading }) {
+function adviceOn(query, { reading, strategy }) {
+  if (strategy === "graph") return "It shares no names with others, or none that they still have.";
   const isSearchable = /[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(query);
   if (query.trim() && !isSearchable) return "Type a word, or the beginning of one.";
   if (reading === "browse") return "There is nothing here that passes these filters.";

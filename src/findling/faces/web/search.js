@@ -1,6 +1,6 @@
 // Asking: a quick answer while somebody types, the whole one when they pause.
 
-import { ask, isAborted } from "./api.js";
+import { ask, isAborted, pathOf } from "./api.js";
 import { nextDay } from "./dates.js";
 import { FACETS, questionOf } from "./state.js";
 
@@ -33,7 +33,7 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
     round.isAsked ||= !isQuick;
     onAsking(isQuick);
     try {
-      const answer = isQuick ? await quickAnswer(state, round.signal) : await wholeAnswer(state, round.signal);
+      const answer = await answerTo(state, round.signal, isQuick);
       if (round.turn !== asked || round.isWhole) return;
       round.isWhole = !isQuick;
       onAnswer(state, answer, isQuick);
@@ -66,6 +66,16 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
       return ask("/v1/search", { body: { ...bodyOf(state), cursor }, signal: calls.signal });
     },
   };
+}
+
+function answerTo(state, signal, isQuick) {
+  if (state.theme) return themeAnswer(state, signal);
+  return isQuick ? quickAnswer(state, signal) : wholeAnswer(state, signal);
+}
+
+/** The best passages of a theme. */
+function themeAnswer({ theme, workspace }, signal) {
+  return ask(`/v1/themes/${pathOf(theme)}`, { query: { limit: PAGE, workspace }, signal });
 }
 
 function quickAnswer(state, signal) {

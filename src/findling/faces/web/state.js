@@ -2,7 +2,7 @@
 
 import { isDay } from "./dates.js";
 
-const VIEWS = ["search", "glossary", "status"];
+const VIEWS = ["search", "themes", "glossary", "status"];
 const MODES = ["hybrid", "keyword", "semantic"];
 export const TABS = ["text", "why", "graph"];
 
@@ -17,6 +17,7 @@ const START = Object.freeze({
   filters: Object.freeze({}),
   from: "",
   to: "",
+  theme: "",
   hit: "",
   tab: "text",
 });
@@ -31,7 +32,7 @@ export function stateOf(address) {
     const values = [...new Set(given.getAll(name).filter(Boolean))];
     if (values.length) filters[name] = values;
   }
-  return {
+  return settled({
     view: one("view", VIEWS),
     q: given.get("q") ?? "",
     mode: one("mode", MODES),
@@ -39,9 +40,15 @@ export function stateOf(address) {
     filters,
     from: day("from"),
     to: day("to"),
+    theme: given.get("theme") ?? "",
     hit: given.get("hit") ?? "",
     tab: one("tab", TABS),
-  };
+  });
+}
+
+/** A state without the theme, where it asks for something else. */
+export function settled(state) {
+  return state.theme && (state.q.trim() || isNarrowed(state)) ? { ...state, theme: "" } : state;
 }
 
 /** The address of a state, with no word more than it needs. */
@@ -51,7 +58,7 @@ export function addressOf(state) {
   put("view");
   put("q");
   for (const name of Object.keys(FACETS)) for (const value of state.filters[name] ?? []) query.append(name, value);
-  for (const name of ["from", "to", "mode", "workspace", "hit"]) put(name);
+  for (const name of ["from", "to", "theme", "mode", "workspace", "hit"]) put(name);
   if (state.hit) put("tab");
   const text = query.toString();
   return text ? `/?${text}` : "/";
@@ -88,7 +95,7 @@ export const isNarrowed = (state) => Boolean(Object.keys(state.filters).length |
 export const widened = (state) => ({ ...state, filters: {}, from: "", to: "", hit: "", tab: "text" });
 
 /** Whether there is anything to look for. */
-export const isAsked = (state) => Boolean(state.q.trim() || isNarrowed(state));
+export const isAsked = (state) => Boolean(state.q.trim() || state.theme || isNarrowed(state));
 
 /** What a search depends on, as one text: states with the same question have the same. */
 export const questionOf = (state) => addressOf({ ...state, view: "search", hit: "", tab: "text" });

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood
     from findling.domain.resources import StoredChunk
 
-__all__ = ["MOST_HOPS", "related"]
+__all__ = ["MOST_HOPS", "NOT_YET", "related"]
 
 MOST_HOPS = 4
 """Steps of the longest path: two from each end is as far as the neighbourhood of both goes."""
@@ -53,7 +53,7 @@ _BY_WORDS = 30
 
 _SHARED_NAMES = 3
 _LONGEST_LINE = 240
-_NOT_YET = "ask again in a moment, or run findling index"
+NOT_YET = "ask again in a moment, or run findling index"
 
 
 @spending()
@@ -74,7 +74,7 @@ def related(
     at_hand = legs.graph() if legs.graph is not None else None
     if at_hand is None or at_hand.rows is None:
         lack = at_hand.lack if at_hand is not None else "this place of the index has no graph"
-        return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=lack, fix=_NOT_YET),))
+        return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=lack, fix=NOT_YET),))
     desk = _Relating(legs, at_hand.rows, below)
     things = [desk.thing(name) for name in (of, to) if name]
     known = [thing for thing in things if thing is not None]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood
     from findling.domain.ports import KeywordLeg, ReadStore
 
-__all__ = ["lead_on"]
+__all__ = ["GRAPH", "lead_on", "subgraph_of"]
 
 GRAPH = "graph"
 
@@ -127,7 +127,7 @@ def _toured(words: KeywordLeg, rows: GraphRows, keys: Sequence[str], found: Foun
 
     best = [candidate.cid for candidate in found.candidates[:_HITS]]
     near = rows.around(keys, best)
-    graph = _subgraph(near)
+    graph = subgraph_of(near)
     place_of = {hash_: place for place, hash_ in enumerate(near.hashes.tolist())}
     known = {key: int(near.spreads[place_of[hash_of(key)]]) for key in keys if hash_of(key) in place_of}
     plain = [key for key in plain_keys(text) if key in known]
@@ -143,7 +143,7 @@ def _toured(words: KeywordLeg, rows: GraphRows, keys: Sequence[str], found: Foun
     return _Tour(near, graph, list(asked), hits, {place: _written(text, key) for place, key in asked.items()}, walked)
 
 
-def _subgraph(near: Neighbourhood) -> Subgraph:
+def subgraph_of(near: Neighbourhood) -> Subgraph:
     """The neighbourhood as a walk has it."""
     import numpy as np
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from findling.text.mining.chunk_names import chunk_names
 if TYPE_CHECKING:
     from findling.domain.ports import ReadStore
 
-__all__ = ["GraphTheme", "by_themes", "by_turns", "describe_themes", "themes_of"]
+__all__ = ["GraphTheme", "by_themes", "by_turns", "describe_themes", "summary_of", "themes_of"]
 
 _LEAST = 2
 """Passages of a theme."""
@@ -28,7 +28,11 @@ _TOLD, _NAMES, _READ = 3, 3, 5
 _SUMMARY = 240
 """Characters of a summary."""
 
-_SENTENCE = re.compile(r"[^\s.!?。！？][^.!?。！？\n]{15,400}[.!?。！？]?")
+_MARKS = "#*|>- "
+"""Marks of headings, lists and tables in front of a sentence."""
+
+_ENDS = ".!?。！？"
+_SENTENCE = re.compile(r"[^\s.!?。！？](?:[^.!?。！？\n]|\.(?=\w)){15,400}[.!?。！？]?")
 
 
 class GraphTheme(NamedTuple):
@@ -79,16 +83,23 @@ def _described(store: ReadStore, theme: GraphTheme, cids: Sequence[int]) -> dict
             labels.setdefault(mention.key, mention.label)
     # Equal counts stand in the order in which they were first seen, the most telling name of the best passage first.
     names = [labels[key] for key, _ in named.most_common(_NAMES)]
-    sentences = [sentence for one in passages for sentence in _sentences(one.text)]
-    best = max(sentences, key=lambda sentence: sum(name in sentence for name in names), default="")
     return {
         "names": names,
         "passages": len(theme.places),
         "share": round(theme.share, 3),
-        "summary": best if len(best) <= _SUMMARY else f"{best[:_SUMMARY].rstrip()}…",
+        "summary": summary_of([one.text for one in passages], names),
     }
+
+
+def summary_of(texts: Iterable[str], names: Sequence[str]) -> str:
+    """The sentence of texts that has most of these names; of equal ones one with an end, and the first."""
+    sentences = [sentence for text in texts for sentence in _sentences(text)]
+    best = max(sentences, key=lambda one: (sum(name in one for name in names), one[-1] in _ENDS), default="")
+    return best if len(best) <= _SUMMARY else f"{best[:_SUMMARY].rstrip()}…"
 
 
 def _sentences(text: str) -> Iterator[str]:
     for match in _SENTENCE.finditer(text):
-        yield " ".join(match[0].split())
+        sentence = " ".join(match[0].split()).lstrip(_MARKS)
+        if sentence:
+            yield sentence

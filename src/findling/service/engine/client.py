@@ -19,7 +19,7 @@ from findling.service.workspace.scope import timings_for
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
     from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, OutlineAnswer, Progress, RefsAnswer
-    from findling.domain.results import Explanation, Hit, SearchAnswer
+    from findling.domain.results import Explanation, Hit, SearchAnswer, ThemesAnswer
     from findling.pipelines.lookup.suggest import Completion
     from findling.service.engine.background import Embedding
     from findling.service.engine.engine import Engine
@@ -250,6 +250,14 @@ class LocalClient(Viewer):
     def outline(self, name: str) -> OutlineAnswer:
         """The definitions of a file, as `WorkspaceExact.outline` lists them, of the index as it is."""
         return self.engine.exact.outline(name, principals=self.principals, refresh=False)
+
+    def themes(self, limit: int = 20) -> ThemesAnswer:
+        """The themes with most documents, as `WorkspaceThemes.top` lists them."""
+        return self.engine.themes.top(limit, principals=self.principals)
+
+    def theme_passages(self, name: str, limit: int = 10) -> SearchAnswer:
+        """The best passages of a theme, as `WorkspaceThemes.passages` finds them."""
+        return self.engine.themes.passages(name, limit, principals=self.principals)
 
     def finish(self) -> Embedding | None:
         """Start what is worthwhile after searches; the embedding run that has begun.

@@ -10,13 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from findling.domain.errors import (
-    InvalidValueError,
-    LockedError,
-    NotFoundError,
-    PathNotFoundError,
-    StoreDamagedError,
-)
+from findling.domain.errors import InvalidValueError, LockedError, NotFoundError, PathNotFoundError, StoreDamagedError
 from findling.domain.results import Degradation
 from findling.domain.values import changed
 from findling.service.index.index import Index
@@ -35,6 +29,7 @@ if TYPE_CHECKING:
     from findling.service.content.items import WorkspaceItems
     from findling.service.content.situating import WorkspaceSituating
     from findling.service.engine.exact_answers import WorkspaceExact
+    from findling.service.engine.theme_answers import WorkspaceThemes
     from findling.service.index.permissions import WorkspacePermissions
     from findling.service.index.writing import WorkspaceWriter
     from findling.service.settings.settings import Settings
@@ -138,6 +133,13 @@ class WorkspaceServices:
         """The number of indexed `files`, and `of` how many, while the first run is not complete; empty afterwards."""
         return self._disk.share()
 
+    def _prepared(
+        self, refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None
+    ) -> list[Degradation]:
+        if refresh and self._settings["search.refresh"] == "auto":
+            return self.refresh(on_progress=on_progress, principals=principals)
+        return self._notes("", principals)
+
     def _notes(self, missing: str, principals: tuple[str, ...] | None) -> list[Degradation]:
         """The reasons why an answer may be incomplete, besides what a refresh reports as `missing`.
 
@@ -224,13 +226,8 @@ class WorkspaceServices:
         """Complete answers: all lines that match a pattern, all files that a glob names."""
         from findling.service.engine.exact_answers import WorkspaceExact
 
-        def ready(refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None) -> list[Degradation]:
-            if refresh and self._settings["search.refresh"] == "auto":
-                return self.refresh(on_progress=on_progress, principals=principals)
-            return self._notes("", principals)
-
         zoekt = self._settings["exact.url"] if self._settings["exact.engine"] == "zoekt" else ""
-        return WorkspaceExact(self.opened, self.scope, ready, self._rule_at, self.check_path, zoekt)
+        return WorkspaceExact(self.opened, self.scope, self._prepared, self._rule_at, self.check_path, zoekt)
 
     def related(
         self,
@@ -250,12 +247,16 @@ class WorkspaceServices:
         """
         from findling.pipelines.lookup.related import related
 
-        if refresh and self._settings["search.refresh"] == "auto":
-            notes = self.refresh(on_progress=on_progress, principals=principals)
-        else:
-            notes = self._notes("", principals)
+        notes = self._prepared(refresh, on_progress, principals)
         answer = self.opened.read(principals, notes, related, of, to, limit=limit, hops=hops, below=self.scope)
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
+
+    @property
+    def themes(self) -> WorkspaceThemes:
+        """Groups of passages that name the same things."""
+        from findling.service.engine.theme_answers import WorkspaceThemes
+
+        return WorkspaceThemes(self.opened, self.scope, self._prepared)
 
     @property
     def permissions(self) -> WorkspacePermissions:

@@ -27,6 +27,7 @@ __all__ = [
     "restricted",
     "rows_of",
     "to_columns",
+    "whole",
 ]
 
 _MOST_ROWS = 800
@@ -162,6 +163,23 @@ def named(graph: GraphArrays, asked: Iterable[int], cids: Sequence[int]) -> Neig
         rows=places[order],
         things=inverse[order],
         levels=np.concatenate([links & 3, singles & 3])[order],
+        total=graph.total,
+    )
+
+
+def whole(graph: GraphArrays, most: int) -> Neighbourhood:
+    """The first chunks in the order of their ids, which is one by chance, with the things between them."""
+    rows = np.arange(min(most, len(graph.cids)))
+    places, links = graph.links_of(rows)
+    things, inverse = np.unique(links >> 2, return_inverse=True)
+    return Neighbourhood(
+        cids=graph.cids[rows],
+        numbers=graph.numbers[rows].astype(np.int64),
+        hashes=graph.hashes[things].astype(np.int64),
+        spreads=graph.spreads[things].astype(np.int64),
+        rows=places,
+        things=inverse,
+        levels=links & 3,
         total=graph.total,
     )
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from findling.domain.resources import Chunk, Document
     from findling.stores.graph.graph_arrays import GraphArrays, NamedRow
 
-    _Cut = Callable[[GraphArrays, Iterable[int], Sequence[int]], Neighbourhood]
-
 __all__ = ["EntityGraph", "graph_owner"]
 
 
@@ -51,22 +49,28 @@ class _GraphView:
         """The chunks near these ones and near the things with these keys. Raises CorruptError."""
         from findling.stores.graph.graph_arrays import around
 
-        return self._part(around, keys, cids)
+        return self._part(lambda graph: around(graph, map(hash_of, keys), cids))
 
     def named(self, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
         """These chunks and some that name the things with these keys, with all their things. Raises CorruptError."""
         from findling.stores.graph.graph_arrays import named
 
-        return self._part(named, keys, cids)
+        return self._part(lambda graph: named(graph, map(hash_of, keys), cids))
 
-    def _part(self, cut: _Cut, keys: Iterable[str], cids: Sequence[int]) -> Neighbourhood:
+    def whole(self, most: int) -> Neighbourhood:
+        """All chunks, or the first so many in the order of their ids, with the things of links. Raises CorruptError."""
+        from findling.stores.graph.graph_arrays import whole
+
+        return self._part(lambda graph: whole(graph, most))
+
+    def _part(self, cut: Callable[[GraphArrays], Neighbourhood]) -> Neighbourhood:
         from findling.stores.graph.graph_arrays import GraphArrays
 
         columns = self._columns
         try:
             if self._arrays is None or self._arrays.columns is not columns:
                 self._arrays = GraphArrays(columns)
-            return cut(self._arrays, [hash_of(key) for key in keys], cids)
+            return cut(self._arrays)
         except (IndexError, ValueError) as error:
             raise CorruptError(f"the graph leg leads nowhere: {error}", hint="findling doctor --repair") from error
 

@@ -1,4 +1,4 @@
-"""Single documents: fetching, explaining, neighbours; paths between things; and completions of a text."""
+"""Single documents: fetching, explaining, neighbours; paths between things; themes; and completions of a text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from findling.faces.http.routes.openapi import (
     FetchedAnswer,
     Report,
     SuggestionsDocument,
+    ThemesDocument,
 )
 
-__all__ = ["FetchParameters", "RelatedParameters", "router"]
+__all__ = ["FetchParameters", "RelatedParameters", "ThemesParameters", "router"]
 
 router = APIRouter(route_class=CheckedRoute, tags=["documents"])
 
@@ -47,6 +48,12 @@ class RelatedParameters(NameParameters):
     of: str = Field(min_length=1, max_length=4_000, description="A name, a title, a path, or the id of a hit.")
     to: str = Field(default="", max_length=4_000, description="Another one; empty: what is around the first.")
     hops: int = Field(default=4, ge=1, le=4, description="The longest path in steps.")
+
+
+class ThemesParameters(WorkspaceParameters):
+    """A question for themes."""
+
+    limit: int = Field(default=20, ge=1, le=100, description="The number of themes.")
 
 
 @router.get("/v1/fetch/{id:path}", response_model=FetchedAnswer, responses=_UNCHANGED)
@@ -91,6 +98,22 @@ async def related(parameters: Annotated[RelatedParameters, Query()], asked: Read
     return json_response(await asked.run(lambda: _connected(asked, parameters), stage="related"))
 
 
+@router.get("/v1/themes", response_model=ThemesDocument)
+async def themes(parameters: Annotated[ThemesParameters, Query()], asked: Reading) -> Response:
+    """The themes of a workspace: groups of passages that name the same things, those with most documents first."""
+    return json_response(await asked.run(lambda: _themed(asked, parameters), stage="themes"))
+
+
+@router.get("/v1/themes/{id:path}", response_model=AnswerDocument)
+async def theme(
+    id: _Name,  # noqa: A002 - the word of the interface
+    parameters: Annotated[NameParameters, Query()],
+    asked: Reading,
+) -> Response:
+    """The best passages of the theme that a passage or a document belongs to."""
+    return json_response(await asked.run(lambda: _of_theme(asked, id, parameters), stage="themes"))
+
+
 @router.get("/v1/suggest", response_model=SuggestionsDocument)
 async def suggest(parameters: Annotated[SuggestParameters, Query()], asked: Reading) -> Response:
     """Completions of a text that is being typed."""
@@ -117,6 +140,16 @@ def _connected(asked: Asked, parameters: RelatedParameters) -> bytes:
     with asked.host.client(asked.caller, parameters.workspace) as client:
         answer = client.related(parameters.of, parameters.to, limit=parameters.limit, hops=parameters.hops)
         return report_text(answer.to_dict())
+
+
+def _themed(asked: Asked, parameters: ThemesParameters) -> bytes:
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        return with_schema(client.themes(parameters.limit))
+
+
+def _of_theme(asked: Asked, name: str, parameters: NameParameters) -> bytes:
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        return answer_text(client.theme_passages(name, parameters.limit), asked.caller, str(client.root))
 
 
 def _completed(asked: Asked, parameters: SuggestParameters) -> bytes:

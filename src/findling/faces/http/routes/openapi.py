@@ -10,7 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict
 
 from findling import __version__
-from findling.domain.results import Completion, Explanation, SearchAnswer
+from findling.domain.results import Completion, Explanation, SearchAnswer, ThemesAnswer
 from findling.service.index.documents import FetchedDocument
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "FetchedAnswer",
     "Report",
     "SuggestionsDocument",
+    "ThemesDocument",
     "openapi_document",
 ]
 
@@ -53,6 +54,13 @@ class SuggestionsDocument:
     schema: int
     text: str
     suggestions: tuple[Completion, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThemesDocument(ThemesAnswer):
+    """Themes, as `findling related --json` prints them."""
+
+    schema: int
 
 
 @dataclass(frozen=True, kw_only=True)

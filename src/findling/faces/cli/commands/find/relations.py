@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from findling.domain.reports import ListedFile, RelatedAnswer, RelatedPassage
+from findling.domain.values import counted
 from findling.faces.cli.commands.find.grep import indexing, path_shower
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, show_controls, write
@@ -23,6 +25,9 @@ from findling.faces.cli.request.options import (
     setting_option,
     workspace_option,
 )
+
+if TYPE_CHECKING:
+    from findling.service.settings.settings import Settings
 
 __all__ = ["outline", "refs", "related"]
 
@@ -95,7 +100,7 @@ def outline(file: str, as_json: bool, as_: tuple[str, ...], workspace: str | Non
 
 
 @click.command()
-@click.argument("of", metavar="A")
+@click.argument("of", metavar="[A]", default="")
 @click.argument("to", metavar="[B]", default="")
 @path_argument
 @setting_option("limit", "-k", metavar="N")
@@ -105,10 +110,10 @@ def outline(file: str, as_json: bool, as_: tuple[str, ...], workspace: str | Non
 def related(
     of: str, to: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None
 ) -> int:
-    """Show how A and B are connected, or what A alone is connected to.
+    """Show how A and B are connected, or what A alone is connected to; without both, list the themes.
 
-    A and B are names, titles, paths or ids. Each step shows the passage that proves it. PATH is the folder to search;
-    with one thing, write "" for B in front of it.
+    A and B are names, titles, paths or ids. Each step shows the passage that proves it. A theme is a group of passages
+    that name the same things. PATH is the folder to search; write "" for what is missing in front of it.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
@@ -116,6 +121,8 @@ def related(
 
     settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
     note_settings(settings)
+    if not of and not to:
+        return _list_themes(path, settings, as_json, as_ or None)
     with opened(path, settings) as engine:
         with indexing(engine, settings) as bar:
             things = [name_from_root(one, engine.root) if one else "" for one in (of, to)]
@@ -134,6 +141,32 @@ def related(
     if not answer.is_found and not answer.degraded and not answer.unknown:
         note(f"nothing connects {answer.of} with {answer.to}" if to else f"nothing is connected to {answer.of}")
     return 0 if answer.is_found else 1
+
+
+def _list_themes(path: str, settings: Settings, as_json: bool, principals: tuple[str, ...] | None) -> int:
+    """Each theme by its names, how much has them, a summary, and its best passage."""
+    from findling.service.engine.client import LocalClient
+
+    with opened(path, settings) as engine:
+        with indexing(engine, settings) as bar:
+            most = max(settings["search.limit"], 1)
+            answer = engine.themes.top(most, principals=principals, refresh=True, on_progress=bar)
+        if as_json:
+            write_json({"root": engine.root, **answer.to_dict()})
+        else:
+            lines = []
+            for theme in answer.themes:
+                size = f"{counted(theme.resources, 'document')}, {counted(theme.passages, 'passage')}"
+                lines += [f"{', '.join(one.name for one in theme.names)}  ({size}, {theme.id})", f"  {theme.summary}"]
+            _write_lines(lines)
+        LocalClient(engine, settings=settings).finish()
+    for missing in answer.degraded:
+        note(missing.what, missing.fix)
+    if len(answer.themes) < answer.total:
+        note(f"{len(answer.themes)} of {counted(answer.total, 'theme')}", "findling related -k 100")
+    if not answer.themes and not answer.degraded:
+        note("no two documents name the same thing")
+    return 0 if answer.themes else 1
 
 
 def _related_lines(answer: RelatedAnswer, place: Callable[[RelatedPassage], str]) -> list[str]:

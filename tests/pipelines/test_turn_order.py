@@ -90,3 +90,18 @@ def test_a_name_without_spaces_has_its_words(engine: Engine) -> None:
         )
         answer = engine.search("what does Jake Watson paint on the wall", mode="keyword")
     assert answer.hits[0].rid == "JakeWatson"
+
+
+def test_a_chat_is_no_code_whatever_it_looks_like(engine: Engine) -> None:
+    said = ["good morning", "the falcon has landed beside the barn", "see you later"]
+    messages = [
+        Message(f"{day}-{minute}", text, "Ann", datetime(2026, 4, day, 12, minute).timestamp())
+        for day in range(1, 4)
+        for minute, text in enumerate(said)
+    ]
+    with engine:
+        WorkspaceChats(engine.writer).add([Thread("talk", "birds", messages)])
+        answer = engine.search("falcon landed", mode="keyword")
+    assert len(answer.hits) == 3
+    assert not any(hit.receipt.steps for hit in answer.hits)
+    assert len({hit.score for hit in answer.hits}) == 1

@@ -75,11 +75,12 @@ def order_by_resources(
 def _share_of_code(legs: Retrievers, best: Sequence[Candidate], resources: Mapping[int, Resource]) -> float:
     """The share of code among candidates, by their language; 0 without any among the best.
 
-    What is no file is judged by the look of the best.
+    What is no file is judged by the look of the best. A chat is none: `[2026-04-08 08:38] Ann: hi` looks like code.
     """
     first = [candidate.cid for candidate in best[:_JUDGED] if candidate.cid in resources]
     if not any(resources[cid].path for cid in first):
-        alike = sum([looks_like_code(stored.text) for stored in legs.store.chunks(first).values()])
+        bare = [cid for cid in first if resources[cid].type != "chat"]
+        alike = sum([looks_like_code(stored.text) for stored in legs.store.chunks(bare).values()])
         return 1.0 if alike >= min(2, len(first)) > 0 else 0.0
     if not any(resources[cid].lang in CODE_LANGS for cid in first):
         return 0.0

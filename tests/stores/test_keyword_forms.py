@@ -17,7 +17,7 @@ from findling.pipelines.indexing.fanout import catch_up
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import adopt_index
 from findling.stores.keyword.segment_files import FORMS_FILE
-from findling.stores.keyword.term_weights import Statistics
+from findling.stores.keyword.term_weights import SegmentStatistics
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 
@@ -52,13 +52,13 @@ def answers(folder: Path) -> list[KeywordHits]:
 @pytest.fixture
 def walks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The beginnings for which the vocabulary was walked."""
-    walked, begun = list[str](), Statistics.begun
+    walked, begun = list[str](), SegmentStatistics.begun
 
-    def noted(self: Statistics, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
+    def noted(self: SegmentStatistics, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
         walked.append(prefix)
         return begun(self, field, prefix, limit)
 
-    monkeypatch.setattr(Statistics, "begun", noted)
+    monkeypatch.setattr(SegmentStatistics, "begun", noted)
     yield walked
 
 
@@ -92,13 +92,13 @@ def test_a_table_follows_every_write(tmp_path: Path, walks: list[str]) -> None:
 def test_a_small_write_does_not_read_the_vocabulary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given, store, leg = documents(), MemoryStore(), tmp_path / "leg"
     written(leg, store, given[:10])
-    reads, words = list[object](), Statistics.words
+    reads, words = list[object](), SegmentStatistics.words
 
-    def noted(self: Statistics) -> set[str]:
+    def noted(self: SegmentStatistics) -> set[str]:
         reads.append(self)
         return set(words(self))
 
-    monkeypatch.setattr(Statistics, "words", noted)
+    monkeypatch.setattr(SegmentStatistics, "words", noted)
     written(leg, store, given[10:12])
     assert not reads
     monkeypatch.setattr("findling.stores.keyword.segment_files._MOST_NEWS", 100)

@@ -1,4 +1,4 @@
-"""From the leaves of a query tree to tantivy queries: words in all their forms, rows, beginnings, near spellings.
+"""From the leaves of a query tree to queries of an engine: words in all their forms, rows, beginnings, near spellings.
 
 Every leaf scores as one word does under BM25, whatever it consists of, so that the leaves of a tree can be added up.
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-import tantivy
-from tantivy import Occur, Query
+from tantivy import Occur
 
 from findling.domain.backends import STANDARD_K1, Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
+from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker
 from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     NAMED_FILE,
@@ -53,14 +53,14 @@ _MOST_SLOP = 1 << 20
 class ScoredQuery(NamedTuple):
     """A query (None when nothing can match) and the most it can score."""
 
-    query: Query | None
+    query: EngineQuery | None
     ceiling: float = 0.0
 
-    def said(self, weight: float) -> ScoredQuery:
+    def said(self, weight: float, make: QueryMaker) -> ScoredQuery:
         """The same, counting so much."""
         if weight == 1.0:
             return self
-        query = None if self.query is None else Query.boost_query(self.query, weight)
+        query = None if self.query is None else make.boost_query(self.query, weight)
         return ScoredQuery(query, self.ceiling * weight)
 
 
@@ -68,7 +68,7 @@ Memory = dict[tuple[object, ...], tuple[ScoredQuery, dict[str, tuple[str, ...]]]
 """Leaves met before, under which weights, with their queries and known forms; good for one state of the index."""
 
 
-Named = Callable[[str, float], Query | None]
+Named = Callable[[str, float], EngineQuery | None]
 """A query for the file that a text names, at a score; None if there is none."""
 
 
@@ -76,12 +76,19 @@ class Leaves:
     """Builds the leaves of one tree, and gathers the `forms` of the terms that they ask for."""
 
     def __init__(
-        self, schema: tantivy.Schema, words: KeywordWords, named: Named, scoring: Scoring, memory: Memory
+        self,
+        make: QueryMaker,
+        schema: EngineSchema,
+        words: KeywordWords,
+        named: Named,
+        scoring: Scoring,
+        memory: Memory,
     ) -> None:
         unknown = scoring.weights.keys() - set(FIELDS)
         if unknown:
             raise InvalidValueError(f"no text field {min(unknown)!r}", hint=f"one of {', '.join(FIELDS)}")
         self.forms: dict[str, tuple[str, ...]] = {}
+        self._make = make
         self._schema = schema
         self._words = words
         self._named = named
@@ -91,7 +98,7 @@ class Leaves:
 
     def aside(self) -> Leaves:
         """Leaves of the same tree whose terms nobody asks for."""
-        return Leaves(self._schema, self._words, self._named, self._scoring, self._memory)
+        return Leaves(self._make, self._schema, self._words, self._named, self._scoring, self._memory)
 
     def part(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> ScoredQuery:
         """The query for one leaf. Raises InvalidValueError for a field that does not exist."""
@@ -127,13 +134,15 @@ class Leaves:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
         words = phrase_terms(text)
         given = Counter(word_terms(text)) if self._weights else {}
-        parts = {term: self._term(term, self._weights).said(repeated(times)) for term, times in given.items()}
+        parts = {
+            term: self._term(term, self._weights).said(repeated(times), self._make) for term, times in given.items()
+        }
         ceiling = most_of_word((term, part.ceiling, part.query is not None) for term, part in parts.items())
         queries = [part.query for part in parts.values() if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
-            in_a_row = Query.phrase_query(self._schema, "body", [*words])
-            queries.append(Query.boost_query(in_a_row, IN_A_ROW * self._weights["body"]))
-        return self._with_named_file(ScoredQuery(_sum(queries), ceiling), text)
+            in_a_row = self._make.phrase_query(self._schema, "body", [*words])
+            queries.append(self._make.boost_query(in_a_row, IN_A_ROW * self._weights["body"]))
+        return self._with_named_file(ScoredQuery(_sum(self._make, queries), ceiling), text)
 
     def _meant(self, leaf: Term, weights: Mapping[str, float]) -> ScoredQuery:
         row = row_terms(leaf.text)
@@ -144,7 +153,7 @@ class Leaves:
         else:
             part = self._row(row, weights)
             if (whole := _whole(leaf.text)) and self._words.fields(whole, [*weights]):
-                part = _better(part, self._row([whole], weights))
+                part = _better(self._make, part, self._row([whole], weights))
         return part if leaf.field else self._with_named_file(part, leaf.text)
 
     def _with_named_file(self, part: ScoredQuery, text: str) -> ScoredQuery:
@@ -153,7 +162,7 @@ class Leaves:
         named = self._named(text, share * part.ceiling)
         if part.query is None or named is None:
             return part
-        return part._replace(query=Query.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
+        return part._replace(query=self._make.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
 
     def _term(self, term: str, weights: Mapping[str, float]) -> ScoredQuery:
         def made(aside: Leaves) -> ScoredQuery:
@@ -200,23 +209,25 @@ class Leaves:
             # All forms count as one word: a rare form must not weigh more than the word itself.
             boost = worth / self._words.idf(form.frequency) if form.frequency else 1.0
             queries.append(self._in_fields(form, weights, boost * form.weight))
-        rest: list[Query] = []
+        rest: list[EngineQuery] = []
         if forms.more and prefix:
-            rest = [Query.regex_query(self._schema, field, f"{re.escape(prefix)}.*") for field in weights]
+            rest = [self._make.regex_query(self._schema, field, f"{re.escape(prefix)}.*") for field in weights]
         elif forms.more:
-            rest = [Query.term_set_query(self._schema, field, words) for field in weights if words]
-        queries += [Query.const_score_query(query, _RARE_FORM * worth) for query in rest]
-        return ScoredQuery(_best_of(queries, OTHER_FORMS), self._most(worth, weights))
+            rest = [self._make.term_set_query(self._schema, field, words) for field in weights if words]
+        queries += [self._make.const_score_query(query, _RARE_FORM * worth) for query in rest]
+        return ScoredQuery(_best_of(self._make, queries, OTHER_FORMS), self._most(worth, weights))
 
-    def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> Query:
+    def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> EngineQuery:
         main = next(iter(weights))
         is_one_word = is_added(form.text)
         clauses = []
         for field in form.fields:
-            query = Query.term_query(self._schema, field, form.text, index_option="freq")
+            query = self._make.term_query(self._schema, field, form.text, index_option="freq")
             boost = weights[field] * (main_boost if field == main else 1.0 if is_one_word else UNADDED)
-            clauses.append(query if boost == 1.0 else Query.boost_query(query, boost))
-        return (_sum(clauses) if is_one_word else _best_of(clauses, 0.0)) or Query.empty_query()
+            clauses.append(query if boost == 1.0 else self._make.boost_query(query, boost))
+        return (
+            _sum(self._make, clauses) if is_one_word else _best_of(self._make, clauses, 0.0)
+        ) or self._make.empty_query()
 
     def _row(self, words: Sequence[str], weights: Mapping[str, float]) -> ScoredQuery:
         """All words in a row in one field, as they are."""
@@ -232,11 +243,11 @@ class Leaves:
             form = Form(words[0], 0, tuple(field for field in weights if field in fields))
             return ScoredQuery(self._in_fields(form, weights, 1.0), ceiling)
         queries = [
-            Query.boost_query(Query.phrase_query(self._schema, field, [*words]), weight)
+            self._make.boost_query(self._make.phrase_query(self._schema, field, [*words]), weight)
             for field, weight in weights.items()
             if field in fields
         ]
-        return ScoredQuery(_sum(queries), ceiling)
+        return ScoredQuery(_sum(self._make, queries), ceiling)
 
     def _begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> ScoredQuery:
         """All words in a row in one field, the last of which may be longer; `last` is its name."""
@@ -256,10 +267,10 @@ class Leaves:
         queries = []
         for field in [field for field in weights if field in fields]:
             for group in self._words.beginnings(prefix, field, _MOST_EXPANSIONS):
-                query = Query.regex_phrase_query(self._schema, field, [*map(re.escape, first), group])
+                query = self._make.regex_phrase_query(self._schema, field, [*map(re.escape, first), group])
                 # tantivy would add up the rarity of each of the expansions.
-                queries.append(Query.const_score_query(query, weights[field] * worth))
-        return ScoredQuery(_sum(queries), self._most(worth, weights))
+                queries.append(self._make.const_score_query(query, weights[field] * worth))
+        return ScoredQuery(_sum(self._make, queries), self._most(worth, weights))
 
     def _near(self, leaf: Near) -> ScoredQuery:
         """Both words in the body, scored as they are anywhere, where they stand near each other.
@@ -277,16 +288,16 @@ class Leaves:
         for one, other in pairs[:rows]:
             if _is_one_row(one, other):
                 slop = min(distance, _MOST_SLOP)
-                close.append(Query.phrase_query(self._schema, "body", [*one, *other], slop=slop))
+                close.append(self._make.phrase_query(self._schema, "body", [*one, *other], slop=slop))
             else:
                 gaps = range(min(distance + 1, max(1, rows // len(pairs))))
-                close += [Query.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
+                close += [self._make.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
         ceiling = sum(part.ceiling for part in parts)
         queries = [part.query for part in parts if part.query is not None]
         if len(queries) < len(parts) or not close:
             return ScoredQuery(None, ceiling)
-        among = Query.const_score_query(_sum(close) or Query.empty_query(), 0.0)
-        return ScoredQuery(Query.boolean_query([(Occur.Must, query) for query in (among, *queries)]), ceiling)
+        among = self._make.const_score_query(_sum(self._make, close) or self._make.empty_query(), 0.0)
+        return ScoredQuery(self._make.boolean_query([(Occur.Must, query) for query in (among, *queries)]), ceiling)
 
     def _ways(self, text: str) -> list[tuple[str, ...]]:
         """The rows in which a word stands in the body."""
@@ -323,21 +334,21 @@ def _apart(one: Sequence[str], other: Sequence[str], gap: int) -> list[str | tup
     return [*enumerate(one), *enumerate(other, len(one) + gap)]
 
 
-def _sum(queries: Sequence[Query]) -> Query | None:
+def _sum(make: QueryMaker, queries: Sequence[EngineQuery]) -> EngineQuery | None:
     if len(queries) < 2:
         return queries[0] if queries else None
-    return Query.boolean_query([(Occur.Should, query) for query in queries])
+    return make.boolean_query([(Occur.Should, query) for query in queries])
 
 
-def _better(one: ScoredQuery, other: ScoredQuery) -> ScoredQuery:
+def _better(make: QueryMaker, one: ScoredQuery, other: ScoredQuery) -> ScoredQuery:
     queries = [part.query for part in (one, other) if part.query is not None]
-    return ScoredQuery(_best_of(queries, 0.0), max(one.ceiling, other.ceiling))
+    return ScoredQuery(_best_of(make, queries, 0.0), max(one.ceiling, other.ceiling))
 
 
-def _best_of(queries: Sequence[Query], tie: float) -> Query | None:
+def _best_of(make: QueryMaker, queries: Sequence[EngineQuery], tie: float) -> EngineQuery | None:
     if len(queries) < 2:
         return queries[0] if queries else None
-    return Query.disjunction_max_query(queries, tie)
+    return make.disjunction_max_query(queries, tie)
 
 
 def _granted_rows(leaf: Near, pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], distance: int) -> int:

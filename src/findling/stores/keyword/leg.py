@@ -36,7 +36,7 @@ from findling.stores.keyword.segment_files import (
     write_error,
     write_note,
 )
-from findling.stores.keyword.term_weights import Statistics
+from findling.stores.keyword.term_weights import SegmentStatistics
 from findling.text.query.tree import asks_for_text
 
 __all__ = ["IndexedLeg", "TantivyLeg"]
@@ -312,7 +312,7 @@ class TantivyLeg(IndexedLeg):
         if self.size() >= _TABLE_FROM:
             # Whoever searches a damaged index reports it.
             with suppress(CorruptError):
-                self._forms.finish(self._opstamp, Statistics(self._searcher(), self._reading).words)
+                self._forms.finish(self._opstamp, SegmentStatistics(self._searcher(), self._reading).words)
             self._forget()
 
     def _find(self, built: BuiltQuery, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
@@ -359,7 +359,8 @@ class TantivyLeg(IndexedLeg):
             return query
         state = self._state
         forms = self._forms.read(self._opstamp) if self._fixed is None else None
-        query = KeywordQuery(self._index.schema, Statistics(self._searcher(), self._reading, forms), self._scoring)
+        statistics = SegmentStatistics(self._searcher(), self._reading, forms)
+        query = KeywordQuery(tantivy.Query, self._index.schema, statistics, self._scoring)
         if state == self._state:  # else another thread has committed meanwhile, and it is not for those who come later
             self._query = query
         return query

@@ -1,4 +1,4 @@
-"""From a query tree and filters to one tantivy query with BM25 weights that fit together."""
+"""From a query tree and filters to one query of an engine with BM25 weights that fit together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import tantivy
-from tantivy import Occur, Query
+from tantivy import FieldType, Occur
 
 from findling.domain.backends import Scoring
 from findling.domain.errors import InvalidValueError
@@ -15,7 +15,8 @@ from findling.domain.queries import CONDITIONS, All, Any, Field, Filters, Node, 
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, dotted, prefixes, time_span
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
-from findling.stores.keyword.term_weights import KeywordWords, Statistics, counted, named_file
+from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker, Statistics
+from findling.stores.keyword.term_weights import KeywordWords, counted, named_file
 from findling.text.analysis.analysis import terms
 from findling.text.analysis.scripts import name_terms
 
@@ -52,27 +53,28 @@ def rid_token(rid: str) -> str:
     return _token("rid", rid)
 
 
-def among(schema: tantivy.Schema, query: Query, cids: Iterable[int]) -> Query:
+def among(schema: tantivy.Schema, query: tantivy.Query, cids: Iterable[int]) -> tantivy.Query:
     """The query for no other chunks than these, at the scores that it gives them."""
-    named = [(Occur.Should, Query.term_query(schema, "cid", cid, index_option="basic")) for cid in cids]
-    these = Query.const_score_query(Query.boolean_query(named), 0.0)
-    return Query.boolean_query([(Occur.Must, query), (Occur.Must, these)])
+    named = [(Occur.Should, tantivy.Query.term_query(schema, "cid", cid, index_option="basic")) for cid in cids]
+    these = tantivy.Query.const_score_query(tantivy.Query.boolean_query(named), 0.0)
+    return tantivy.Query.boolean_query([(Occur.Must, query), (Occur.Must, these)])
 
 
-def everything() -> Query:
+def everything(make: QueryMaker) -> EngineQuery:
     """A query for every chunk, without a score."""
-    return Query.const_score_query(Query.all_query(), 0.0)
+    return make.const_score_query(make.all_query(), 0.0)
 
 
 class KeywordScope:
     """Builds queries about resources against one state of the index. None of them adds to a score."""
 
-    def __init__(self, schema: tantivy.Schema, statistics: Statistics) -> None:
+    def __init__(self, make: QueryMaker, schema: EngineSchema, statistics: Statistics) -> None:
+        self._make = make
         self._schema = schema
         self._statistics = statistics
         self._paths: list[tuple[str, str]] | None = None
 
-    def clauses(self, filters: Filters) -> list[tuple[Occur, Query]]:
+    def clauses(self, filters: Filters) -> list[tuple[Occur, EngineQuery]]:
         """One clause for each filter but the tree."""
         wanted: list[tuple[str, Iterable[str]]] = [
             ("ext", dotted(filters.ext)),
@@ -94,14 +96,14 @@ class KeywordScope:
             clauses.append((Occur.Must, self._changed_within(span)))
         return clauses
 
-    def query(self, node: Field | Range) -> Query:
+    def query(self, node: Field | Range) -> EngineQuery:
         """The chunks of the resources for which it holds. Raises InvalidValueError for an unknown property."""
         if isinstance(node, Range):
             span = time_span(node)
-            return everything() if span is None else self._changed_within(span)
+            return everything(self._make) if span is None else self._changed_within(span)
         if node.name == "cid":
-            cids = Query.term_set_query(self._schema, "cid", [int(value) for value in node.values])
-            return Query.const_score_query(cids, 0.0)
+            cids = self._make.term_set_query(self._schema, "cid", [int(value) for value in node.values])
+            return self._make.const_score_query(cids, 0.0)
         if node.name == "path":
             return self._any_of(self._tokens_of_paths(node))
         if node.name == "author":
@@ -112,25 +114,27 @@ class KeywordScope:
         values = dotted(node.values) if node.name == "ext" else node.values
         return self._any_of([_token(node.name, value) for value in values])
 
-    def named(self, text: str, worth: float) -> Query | None:
+    def named(self, text: str, worth: float) -> EngineQuery | None:
         """The file that the text names, with or without its extension or folder, at a score; None if there is none."""
         token = _token("name", named_file(text))
         if not self._statistics.frequency("scope", token):
             return None
-        return Query.const_score_query(self.term("scope", token), worth)
+        return self._make.const_score_query(self.term("scope", token), worth)
 
-    def _any_of(self, tokens: list[str]) -> Query:
-        return Query.const_score_query(Query.term_set_query(self._schema, "scope", tokens), 0.0)
+    def _any_of(self, tokens: list[str]) -> EngineQuery:
+        return self._make.const_score_query(self._make.term_set_query(self._schema, "scope", tokens), 0.0)
 
-    def _changed_within(self, span: tuple[int, int]) -> Query:
-        query = Query.range_query(self._schema, "updated", tantivy.FieldType.Integer, *span, True, False)
-        return Query.const_score_query(query, 0.0)
+    def _changed_within(self, span: tuple[int, int]) -> EngineQuery:
+        query = self._make.range_query(self._schema, "updated", FieldType.Integer, *span, True, False)
+        return self._make.const_score_query(query, 0.0)
 
-    def _written_by(self, values: Iterable[str]) -> Query:
+    def _written_by(self, values: Iterable[str]) -> EngineQuery:
         """Any author among whose names all of one value are."""
         asked = [names for value in values if (names := terms(value))]
-        each = [Query.boolean_query([(Occur.Must, self.term("author", name)) for name in names]) for names in asked]
-        return Query.const_score_query(Query.boolean_query([(Occur.Should, query) for query in each]), 0.0)
+        each = [
+            self._make.boolean_query([(Occur.Must, self.term("author", name)) for name in names]) for names in asked
+        ]
+        return self._make.const_score_query(self._make.boolean_query([(Occur.Should, query) for query in each]), 0.0)
 
     def _tokens_of_paths(self, node: Field) -> list[str]:
         """The files and folders for which it holds, without what lies in one of these folders."""
@@ -149,9 +153,9 @@ class KeywordScope:
                 above = f"{path}/" if path else above
         return found
 
-    def term(self, field: str, token: str) -> Query:
+    def term(self, field: str, token: str) -> EngineQuery:
         """The chunks with one term in a field."""
-        return Query.term_query(self._schema, field, token, index_option="basic")
+        return self._make.term_query(self._schema, field, token, index_option="basic")
 
 
 _UNSAFE = re.compile(r"[%\s\ud800-\udfff]")
@@ -182,7 +186,7 @@ _NO_FILTERS = Filters()
 class BuiltQuery(NamedTuple):
     """A query (None when nothing can match), the most it can score, and the forms of each term that is asked for."""
 
-    query: Query | None
+    query: EngineQuery | None
     ceiling: float
     forms: dict[str, tuple[str, ...]]
 
@@ -190,10 +194,11 @@ class BuiltQuery(NamedTuple):
 class KeywordQuery:
     """Builds queries against one state of the index, whose statistics and vocabulary it asks."""
 
-    def __init__(self, schema: tantivy.Schema, statistics: Statistics, scoring: Scoring) -> None:
+    def __init__(self, make: QueryMaker, schema: EngineSchema, statistics: Statistics, scoring: Scoring) -> None:
+        self._make = make
         self.words = KeywordWords(statistics)
         self._schema = schema
-        self._scope = KeywordScope(schema, statistics)
+        self._scope = KeywordScope(make, schema, statistics)
         self._scoring = scoring
         self._memory: Memory = {}
 
@@ -208,12 +213,12 @@ class KeywordQuery:
         if query is None or limits is None:
             return BuiltQuery(None, ceiling, leaves.forms)
         if limits:
-            query = Query.boolean_query([(Occur.Must, query), *limits])
+            query = self._make.boolean_query([(Occur.Must, query), *limits])
         return BuiltQuery(query, ceiling, leaves.forms)
 
     def defining(
         self, names: Iterable[str], node: Node, filters: Filters, weights: Mapping[str, float] | None = None
-    ) -> Query | None:
+    ) -> EngineQuery | None:
         """The query for chunks under filters that define any of the names, with the scores of a tree."""
         each = [
             [(Occur.Must, self._scope.term("defines", term)) for term in name_terms(name).split()] for name in names
@@ -221,19 +226,19 @@ class KeywordQuery:
         limits = self._limits(filters, weights)
         if not each or limits is None:
             return None
-        defined = Query.boolean_query([(Occur.Should, Query.boolean_query(both)) for both in each])
+        defined = self._make.boolean_query([(Occur.Should, self._make.boolean_query(both)) for both in each])
         ranked = self._part(node, self._leaves(weights)).query
-        clauses = [(Occur.Must, Query.const_score_query(defined, 0.0)), *limits]
-        return Query.boolean_query(clauses if ranked is None else [*clauses, (Occur.Should, ranked)])
+        clauses = [(Occur.Must, self._make.const_score_query(defined, 0.0)), *limits]
+        return self._make.boolean_query(clauses if ranked is None else [*clauses, (Occur.Should, ranked)])
 
-    def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, Query]] | None:
+    def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, EngineQuery]] | None:
         if filters == _NO_FILTERS:
             return []
         clauses = self._scope.clauses(filters)
         if filters.where is None:
             return clauses
         where = self._part(filters.where, self._leaves(weights)).query
-        return None if where is None else [*clauses, (Occur.Must, Query.const_score_query(where, 0.0))]
+        return None if where is None else [*clauses, (Occur.Must, self._make.const_score_query(where, 0.0))]
 
     def _part(self, node: Node, leaves: Leaves) -> ScoredQuery:
         if isinstance(node, (Any, Same)):
@@ -256,18 +261,18 @@ class KeywordQuery:
         if len(queries) < 2:
             return ScoredQuery(queries[0] if queries else None, ceiling)
         if isinstance(node, Same):
-            return ScoredQuery(Query.disjunction_max_query(queries, 0.0), ceiling)
-        return ScoredQuery(Query.boolean_query([(Occur.Should, query) for query in queries]), ceiling)
+            return ScoredQuery(self._make.disjunction_max_query(queries, 0.0), ceiling)
+        return ScoredQuery(self._make.boolean_query([(Occur.Should, query) for query in queries]), ceiling)
 
     def _counted(self, nodes: Iterable[Node], leaves: Leaves) -> list[ScoredQuery]:
         """The parts of nodes; a word that is said more than once is one part that counts more."""
-        return [self._part(node, leaves).said(weight) for node, weight in counted(nodes)]
+        return [self._part(node, leaves).said(weight, self._make) for node, weight in counted(nodes)]
 
     def _all(self, nodes: tuple[Node, ...], leaves: Leaves) -> ScoredQuery:
         parts = self._counted((node for node in nodes if not isinstance(node, Not)), leaves)
         ceiling = sum(part.ceiling for part in parts)
-        clauses: list[tuple[Occur, Query]] = []
-        for part in parts or [ScoredQuery(everything())]:
+        clauses: list[tuple[Occur, EngineQuery]] = []
+        for part in parts or [ScoredQuery(everything(self._make))]:
             if part.query is None:
                 return ScoredQuery(None, ceiling)
             clauses.append((Occur.Must, part.query))
@@ -276,13 +281,13 @@ class KeywordQuery:
                 # An exclusion is neither asked for nor part of the ceiling.
                 excluded = self._part(node.node, leaves.aside()).query
                 clauses += [] if excluded is None else [(Occur.MustNot, excluded)]
-        return ScoredQuery(clauses[0][1] if len(clauses) == 1 else Query.boolean_query(clauses), ceiling)
+        return ScoredQuery(clauses[0][1] if len(clauses) == 1 else self._make.boolean_query(clauses), ceiling)
 
     def _leaves(self, weights: Mapping[str, float] | None) -> Leaves:
         scoring = self._scoring._replace(weights={**self._scoring.weights, **weights}) if weights else self._scoring
         if len(self._memory) > _REMEMBERED:
             self._memory.clear()
-        return Leaves(self._schema, self.words, self._scope.named, scoring, self._memory)
+        return Leaves(self._make, self._schema, self.words, self._scope.named, scoring, self._memory)
 
 
 _FEW_HITS = 1_000

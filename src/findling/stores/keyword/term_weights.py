@@ -14,6 +14,7 @@ from findling.core import native
 from findling.domain.budgets import current_budget
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Node, Term, Word
+from findling.stores.keyword.query_maker import Statistics
 from findling.stores.keyword.segment_files import DamageGuard
 from findling.text.analysis.analysis import is_compound, row_terms
 from findling.text.analysis.scripts import is_mostly_unspaced, is_unspaced
@@ -34,7 +35,7 @@ __all__ = [
     "Form",
     "Forms",
     "KeywordWords",
-    "Statistics",
+    "SegmentStatistics",
     "begins_longer_terms",
     "counted",
     "is_added",
@@ -183,8 +184,8 @@ class Forms(NamedTuple):
     more: bool = False
 
 
-class Statistics:
-    """The vocabulary of one state of the index. Every question may raise CorruptError."""
+class SegmentStatistics:
+    """Implements `Statistics` for one state of a tantivy index."""
 
     def __init__(self, searcher: tantivy.Searcher, reading: DamageGuard, forms: bytes | None = None) -> None:
         self._searcher = searcher
@@ -270,7 +271,7 @@ class KeywordWords:
         The first field is the main one, whose frequencies count.
         """
         if begins_longer_terms(term):
-            standing = self._begun(term, fields)
+            standing: Mapping[str, Mapping[str, int]] = self._begun(term, fields)
             found = _main_counts(standing)
         elif len(term) > 2 and term.isalpha():
             standing = self._statistics.related(term, fields)

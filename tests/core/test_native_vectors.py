@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from findling.core import NativeCore, native
 from findling.models.local import instant
 from findling.models.local.instant import InstantEmbedder, instant_codes
-from findling.stores.vectors import vector_matrix, vector_scan, vector_signs
+from findling.stores.vectors import vector_scan, vector_signs
 from findling.stores.vectors.vector_scan import Query
 from findling.text.analysis import wordpieces
 from tests.core.test_native_text import TEXTS
@@ -69,7 +69,7 @@ def test_rows_of_codes_become_what_numpy_makes_of_them(size: int, rows: int, see
     chance = np.random.default_rng(seed)
     codes = chance.integers(1 - most, most, (rows, size)).astype(np.int8)
     codes[np.arange(rows), chance.integers(0, size, rows)] = chance.choice([-127, 127], rows)
-    unit = vector_matrix._unit_rows(codes.tobytes(), size)
+    unit = vector_scan.unit_rows(codes.tobytes(), size)
     again, scales = vector_scan.quantise(unit)
     assert again.tobytes() == codes.tobytes()
     assert not vector_scan.rest_of(unit, again, scales).any()

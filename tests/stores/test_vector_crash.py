@@ -114,7 +114,7 @@ def test_readers_go_on_while_another_process_writes_and_sweeps(tmp_path: Path) -
             seen.add(newer.state["seq"])
         assert writer.poll() is None
         assert len(seen) > 10
-        assert not (folder / f"{held._view.header.generation}-codes").exists(), "nothing was swept out"
+        assert not (folder / f"{held._header.generation}-codes").exists(), "nothing was swept out"
     finally:
         writer.kill()
         writer.stdout.close()

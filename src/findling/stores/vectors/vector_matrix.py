@@ -21,6 +21,7 @@ from findling.stores.vectors.vector_files import (
     RowWriter,
     check_columns,
     damaged_files,
+    map_columns,
     next_generation,
     read_header,
     remove_generation,
@@ -108,7 +109,8 @@ class VectorMatrix:
 
     def damaged_parts(self) -> list[str]:
         """The files that are not what was written; every byte of them is looked at. Raises CorruptError, OSError."""
-        return damaged_files(self.folder, self._view.header)
+        _ = self._view  # with which comes the header of the last commit
+        return damaged_files(self.folder, self._header)
 
     def count(self, allowed: Collection[int]) -> int:
         """The number of live rows of resources with these numbers."""
@@ -164,7 +166,9 @@ class VectorMatrix:
         if not known:
             return
         if native is None:
-            self.add(cids, numbers, _unit_rows(data, self._empty.dimensions))
+            from findling.stores.vectors.vector_scan import unit_rows
+
+            self.add(cids, numbers, unit_rows(data, self._empty.dimensions))
         else:
             scales, signs = native.unit_rows(data, self._empty.dimensions)
             self._append(cids, numbers, (data, scales, b"", signs))
@@ -209,7 +213,8 @@ class VectorMatrix:
         from findling.stores.vectors.vector_signs import COARSE_FROM
         from findling.stores.vectors.vector_view import VectorView
 
-        return VectorView(self.folder, header, COARSE_FROM if self._coarse_from is None else self._coarse_from)
+        columns = map_columns(self.folder, header)
+        return VectorView(columns, COARSE_FROM if self._coarse_from is None else self._coarse_from)
 
     def _append(self, cids: Sequence[int], numbers: Sequence[int], columns: Sequence[bytes | NDArray[Any]]) -> None:
         with writing(self.folder):
@@ -304,7 +309,7 @@ def _copied(folder: Path, header: MatrixHeader) -> MatrixHeader:
 
     from findling.stores.vectors.vector_view import VectorView
 
-    old = VectorView(folder, header)
+    old = VectorView(map_columns(folder, header))
     fresh = MatrixHeader(header.made_for, header.dimensions, next_generation(folder), state=header.state)
     try:
         with closing(RowWriter(folder, fresh)) as writer:
@@ -322,15 +327,6 @@ def _copied(folder: Path, header: MatrixHeader) -> MatrixHeader:
 def _searches() -> bool:
     """Whether this process may search: it has loaded numpy."""
     return "numpy" in sys.modules
-
-
-def _unit_rows(codes: bytes, dimensions: int) -> NDArray[np.float32]:
-    """Rows of codes as vectors of length 1."""
-    import numpy as np
-
-    rows = np.frombuffer(codes, np.int8).reshape(-1, dimensions).astype(np.float32)
-    unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)
-    return unit
 
 
 def _last_commit(

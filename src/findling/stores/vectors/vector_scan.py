@@ -30,6 +30,7 @@ __all__ = [
     "scan_kernel",
     "scan_rows",
     "spread",
+    "unit_rows",
 ]
 
 _BLOCK = 65_536
@@ -82,6 +83,13 @@ def rest_of(vectors: NDArray[np.float32], codes: NDArray[np.int8], scales: NDArr
     """Eight more bits of each value: the rest that its code leaves, in 256ths of a code."""
     rest = np.rint((vectors / scales[:, None] - codes) * np.float32(256))
     return np.asarray(np.clip(rest, -128, 127), np.int8)
+
+
+def unit_rows(codes: bytes, dimensions: int) -> NDArray[np.float32]:
+    """Rows of codes as vectors of length 1."""
+    rows = np.frombuffer(codes, np.int8).reshape(-1, dimensions).astype(np.float32)
+    unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)
+    return unit
 
 
 def fetched(limit: int) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.ports import VectorHits
-from findling.stores.vectors.vector_files import Columns, MatrixHeader, map_columns
+from findling.stores.vectors.vector_files import Columns
 from findling.stores.vectors.vector_scan import (
     Candidates,
     Query,
@@ -34,13 +33,11 @@ _ROWS_A_CANDIDATE = 40
 
 
 class VectorView:
-    """Rows, mapped into memory; later commits do not touch them, and may delete their files without harm."""
+    """Rows in memory or mapped into it; later commits do not touch them, and may delete their files without harm."""
 
-    def __init__(self, folder: Path, header: MatrixHeader, coarse_from: int = COARSE_FROM) -> None:
-        """Raises CorruptError, or FileNotFoundError when a newer commit has deleted the files meanwhile."""
-        self.header = header
-        self.columns: Columns = map_columns(folder, header)
-        self.alive = np.ones(header.rows, np.bool_)
+    def __init__(self, columns: Columns, coarse_from: int = COARSE_FROM) -> None:
+        self.columns = columns
+        self.alive = np.ones(len(columns.cids), np.bool_)
         self.alive[self.columns.dead] = False
         self.live = int(np.count_nonzero(self.alive))
         self._coarse_from = coarse_from
@@ -84,7 +81,7 @@ class VectorView:
     def _keep(self, allowed: Collection[int] | None) -> tuple[NDArray[np.bool_] | None, int]:
         """Marks of the rows that count, `None` for all, and how many they are."""
         if allowed is None:
-            return (None if self.live == self.header.rows else self.alive), self.live
+            return (None if self.live == len(self.alive) else self.alive), self.live
         latest = self._latest  # another thread may replace it
         if latest is None or latest[0] is not allowed:
             keep = allowed_rows(self.columns, allowed) & self.alive

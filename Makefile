@@ -27,6 +27,7 @@ test: $(BIN)/findling
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.browser --install
+	$(BIN)/python -m tests.poolers --install
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=25 $(PYTEST)
 
 test-long: export TEST_LONG = 1

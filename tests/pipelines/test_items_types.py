@@ -19,7 +19,7 @@ def _fresh_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_types_that_are_always_there() -> None:
     assert set(types()) == {
-        *("file", "chat", "memory", "decision", "directive", "tool", "knowledge"),
+        *("file", "chat", "memory", "row", "decision", "directive", "tool", "knowledge"),
         *("policy", "document", "research", "task", "qa_check"),
     }
     assert resource_type("decision").immutable

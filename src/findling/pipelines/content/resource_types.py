@@ -30,7 +30,12 @@ __all__ = [
     "weights_of",
 ]
 
-MADE_ELSEWHERE = {"file": "findling index", "chat": "findling chats import", "memory": "findling remember"}
+MADE_ELSEWHERE = {
+    "file": "findling index",
+    "chat": "findling chats import",
+    "memory": "findling remember",
+    "row": "findling import --from-postgres",
+}
 """Types whose resources are no items, each with its own command."""
 
 _NAMED = {
@@ -63,6 +68,7 @@ _TYPES = (
     ResourceType(name="file", lang=""),
     ResourceType(name="chat", lang="chat", half_life_days=30.0),
     ResourceType(name="memory", fields={"text": FieldRule(required=True)}, lang="text", half_life_days=30.0),
+    ResourceType(name="row", fields={"title": FieldRule(place="title"), "body": FieldRule()}, weights=_BY_TITLE),
     _titled(
         "decision",
         0.0,  # it holds until something supersedes it

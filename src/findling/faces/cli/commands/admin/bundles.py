@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from findling.domain.errors import UsageError
+from findling.domain.errors import FindlingError, UsageError
 from findling.domain.strangers import TRUSTS
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note
-from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.request.options import (
+    compact_in_background,
+    json_option,
+    opened,
+    path_argument,
+    resolve,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.export.bundles import ImportReport
+    from findling.service.settings.settings import Settings
 
 __all__ = ["export", "import_"]
 
@@ -72,14 +81,33 @@ def export(
 
 
 @click.command("import")
-@click.argument("bundle", type=click.Path())
+@click.argument("bundle", type=click.Path(), required=False)
 @click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed files are on this machine.")
 @click.option("--merge", is_flag=True, help="Add to a workspace that is not empty; what is in the bundle wins.")
 @click.option("--trust", default="", metavar="NAMES", help=f"Take more than content: {', '.join(TRUSTS)}, by commas.")
+@click.option("--from-postgres", "url", metavar="URL", help="Import rows of this database, instead of a bundle.")
+@click.option("--table", metavar="NAME", help="Table or view whose rows are imported: SCHEMA.NAME.")
+@click.option("--text", metavar="COLUMNS", help="Columns of text, by commas.")
+@click.option("--title", metavar="COLUMN", help="Column of titles; by default the first line of the text.")
+@click.option("--time", metavar="COLUMN", help="Column with the time of the last change.")
+@click.option("--tags", metavar="COLUMN", help="Column of tags: an array, JSON, or a list by commas.")
+@click.option("--id", metavar="COLUMNS", help="Columns that name a row; by default the primary key.")
+@click.option("--cursor", metavar="COLUMN", help="Column that grows with every change: the next run reads on there.")
+@click.option("--mapping", type=click.Path(), metavar="FILE", help="TOML or JSON file that names columns and more.")
+@click.option("--full", is_flag=True, help="Read all rows in spite of a cursor, and delete those that are gone.")
 @json_option
 @workspace_option
-def import_(bundle: str, root: str | None, merge: bool, trust: str, as_json: bool, workspace: str | None) -> int:
-    """Make a workspace of BUNDLE, as export wrote it.
+def import_(
+    bundle: str | None,
+    root: str | None,
+    merge: bool,
+    trust: str,
+    url: str | None,
+    as_json: bool,
+    workspace: str | None,
+    **rows: Any,
+) -> int:
+    """Make a workspace of BUNDLE, as export wrote it, or import rows of a database.
 
     A bundle may come from a stranger: its content is imported, and you alone may see it. --trust rights also takes
     its permissions, root the folder that it names, survey its record of the files. The command reports what it leaves
@@ -87,10 +115,21 @@ def import_(bundle: str, root: str | None, merge: bool, trust: str, as_json: boo
 
     Every file of it is checked first. Without --workspace it becomes that of the folder that was indexed, which must
     be here then, at --root or, with --trust root, where it was.
+
+    With --from-postgres the rows of --table become resources of the workspace, that of this folder by default. Let
+    PGPASSWORD or ~/.pgpass give the password: other users of the machine see what you type.
     """
+    settings = resolve(".", workspace=workspace)
+    if url is not None:
+        if bundle or root or merge or trust:
+            raise UsageError("--from-postgres goes with no bundle, --root, --merge or --trust", hint=_HELP)
+        return _import_rows(url, rows, as_json, settings)
+    if named := [name for name, value in rows.items() if value]:
+        raise UsageError(f"--{named[0]} is for rows of a database", hint="--from-postgres URL")
+    if not bundle:
+        raise UsageError("there is nothing to import", hint="findling import BUNDLE, or --from-postgres URL")
     from findling.service.export.bundles import import_bundle
 
-    settings = resolve(".", workspace=workspace)
     trusted = [name.strip() for name in trust.split(",") if name.strip()]
     report = import_bundle(bundle, root=root, merge=merge, trust=trusted, settings=settings)
     for name, what in report.left_out.items():
@@ -98,6 +137,39 @@ def import_(bundle: str, root: str | None, merge: bool, trust: str, as_json: boo
     for name, (there, here) in report.differing.items():
         note(f"answers may differ: {name} was {there!r} where the bundle was written, and is {here!r} here")
     write_report(as_json, report, _describe(report))
+    return 0
+
+
+_HELP = "findling import --help"
+
+
+def _import_rows(url: str, rows: dict[str, Any], as_json: bool, settings: Settings) -> int:
+    from findling.service.content.rows import RowReport, WorkspaceRows, mapping_of
+
+    file, full = rows.pop("mapping"), rows.pop("full")
+    mapping = mapping_of(rows, Path(file) if file else None)
+    report: RowReport | None = None
+
+    def keep(done: RowReport) -> None:
+        nonlocal report
+        report = done
+
+    with opened(".", settings) as engine:
+        try:
+            report = WorkspaceRows(engine.writer).add(url, mapping, full=full, on_progress=keep)
+        except FindlingError:
+            if report is not None:
+                note(f"imported before the error: {counted(report.read, 'row')}, {report.changed:,} new or changed")
+            raise
+        compact_in_background(engine, settings)
+    for left_out in report.notes:
+        note(left_out)
+    if report.empty:
+        note(f"{counted(report.empty, 'row')} left out: without an id, or without a text")
+    if report.repeated:
+        note(f"{counted(report.repeated, 'row')} had the id of another one", "--id COLUMN whose values never repeat")
+    counts = f"{counted(report.read, 'row')} read, {report.changed:,} new or changed, {report.deleted:,} deleted"
+    write_report(as_json, report, f"{report.source.removesuffix('/')}: {counts}\n")
     return 0
 
 

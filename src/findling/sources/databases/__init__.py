@@ -1,0 +1,1 @@
+"""Tables of databases, whose rows are read as resources."""

@@ -47,6 +47,18 @@ def server(settings: Settings) -> Iterator[WebServer]:
     served.stop()
 
 
+def test_the_receipt_of_a_hit_of_the_graph_tells_its_way_and_adds_up(page: WebPage) -> None:
+    page.open("?q=Where+does+the+institute+of+Marie+Curie+stand%3F")
+    page.wait(lambda: "Paris" in page.texts("#hits .open"))
+    page.run("document.querySelectorAll('#hits .why')[arguments[0]].click()", page.texts("#hits .open").index("Paris"))
+    page.see("#panel-why .score-table", "via Radium Institute")
+    rows = [[cell.text for cell in row.find_elements("css selector", "th, .value")] for row in
+            page.all("#panel-why .score-table tbody tr")]  # fmt: skip
+    told = {name.partition("\n")[0]: (name, value) for name, value in rows}
+    assert "walk 0." in told["Graph"][0] and "cosine" not in told["Graph"][0]
+    assert told["Graph"][1] == told["Score"][1]
+
+
 def _open_graph(page: WebPage, query: str) -> None:
     page.open(f"?q={query}&mode=keyword")
     page.click("#hits .open")

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 /** What each leg is called, and the colour of its bars. */
-const LEGS = { keyword: ["Words", "by-words"], semantic: ["Meaning", "by-meaning"] };
+const LEGS = { keyword: ["Words", "by-words"], semantic: ["Meaning", "by-meaning"], graph: ["Graph", "by-other"] };
 
 const legOf = (name) => LEGS[name] ?? [name, "by-other"];
 

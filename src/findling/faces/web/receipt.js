@@ -24,19 +24,17 @@ function section(title, ...children) {
   return h("section", {}, h("h4", {}, title), ...children);
 }
 
-// A bar for each kind of evidence: the score is the better one, times whatever moved the hit.
+// A bar for each kind of evidence: the score is the best one, times whatever moved the hit.
 function scoreSection(receipt) {
   if (!receipt.parts.length) return null;
-  const evidence = { keyword: receipt.words, semantic: receipt.meaning };
-  const rows = [];
-  for (const part of receipt.parts) {
-    const value = evidence[part.leg] ?? (part.evidence || undefined);
-    const told = value === undefined ? "ranks" : value.toFixed(4);
-    rows.push(scoreRow(legName(part.leg), partDetail(part, receipt), legBar(part.leg, value ?? part.value), told));
-  }
-  let score = Math.max(receipt.words, receipt.meaning, ...receipt.parts.map((part) => part.evidence));
+  const rows = receipt.parts.map((part) => {
+    const isEvidence = part.evidence > 0 || part.measure === "BM25" || part.measure === "cosine";
+    const [value, told] = isEvidence ? [part.evidence, part.evidence.toFixed(4)] : [part.value, "ranks"];
+    return scoreRow(legName(part.leg), partDetail(part), legBar(part.leg, value), told);
+  });
+  let score = Math.max(...receipt.parts.map(({ evidence }) => evidence));
   if (rows.length > 1 || receipt.steps.length) {
-    rows.push(scoreRow("Evidence", "the better one, before anything moved it", bar(score, "by-sum"), score.toFixed(4)));
+    rows.push(scoreRow("Evidence", "the best one, before anything moved it", bar(score, "by-sum"), score.toFixed(4)));
   }
   for (const { name, factor, reason } of receipt.steps) {
     score *= factor;
@@ -54,11 +52,12 @@ function scoreRow(name, detail, shown, value) {
 
 const valueCell = (value) => h("td", { class: "value" }, value);
 
-function partDetail({ leg, rank, raw, normalised, weight, why }, { speed }) {
-  if (!rank && why && !["keyword", "semantic"].includes(leg)) return visible(why);
-  if (!rank) return "not found by this";
-  const vectors = speed ? `, ${speed} vectors` : "";
-  const measured = leg === "keyword" ? `BM25 ${raw.toFixed(2)}` : `cosine ${raw.toFixed(3)}${vectors}`;
+// A leg that brings a hit behind the others, such as the graph, has evidence and no rank.
+function partDetail({ leg, rank, raw, measure, evidence, why, normalised, weight }) {
+  if (!rank && !evidence) return "not found by this";
+  const remark = why && `, ${visible(why)}${leg === "semantic" ? " vectors" : ""}`;
+  const measured = `${measure} ${raw.toFixed(measure === "BM25" ? 2 : 3)}${remark}`;
+  if (!rank) return measured;
   return `rank ${number(rank)}, ${measured}; ranks the hit by ${normalised.toFixed(3)} × ${weight.toFixed(3)}`;
 }
 

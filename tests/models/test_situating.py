@@ -145,6 +145,24 @@ def test_an_edit_keeps_the_sentences_of_chunks_that_stay(tree: Path, server: Pro
         assert digests == [chunk.digest for chunk in stored(engine, "report.md").chunks]
 
 
+def test_an_index_run_from_nothing_has_the_sentences_again_without_a_call(tree: Path, server: ProviderServer) -> None:
+    say(server, "1: Weather of the first day.\n2: Weather of the second day.", SAID)
+    with opened(tree, server) as engine:
+        engine.situating.run()
+        before = {path: stored(engine, path) for path in ("report.md", "diary/may.md")}
+        (tree / "diary" / "may.md").write_text(DIARY.replace("rained", "poured"))
+        calls = len(server.received)
+    with opened(tree, server, **{"chat.model": ""}) as engine:
+        engine.index(rebuild=True)
+        assert stored(engine, "report.md") == before["report.md"]
+        assert not sentences_of(stored(engine, "diary/may.md").resource).of, "the model has read another text"
+        assert [hit.path for hit in engine.search("Acme figures")][:1] == ["report.md"]
+        engine.situating.remove()
+        engine.index(rebuild=True)
+        assert not sentences_of(stored(engine, "report.md").resource).of
+    assert len(server.received) == calls
+
+
 def test_what_is_private_is_not_sent(tree: Path, server: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RemoteChat, "host", property(lambda self: "api.example.org"))
     say(server, SAID)

@@ -124,16 +124,30 @@ class WorkspaceSituating:
                     continue
                 self._cache.put(key, reply)
             in_a_row = 0
-            found = read_reply(reply, len(document.chunks))
-            sentences = {document.chunks[place].cid: sentence for place, sentence in found.items()}
-            waiting.append((document, Sentences(chat.name, sentences)))
-            documents, chunks = documents + 1, chunks + len(found)
+            sentences = _sentences(document, chat.name, reply)
+            waiting.append((document, sentences))
+            documents, chunks = documents + 1, chunks + len(sentences.of)
             if len(waiting) == _AT_A_TIME:
                 self._write(waiting)
                 on_progress(documents)
                 waiting = []
         self._write(waiting)
         return SituateReport(calls=calls, documents=documents, chunks=chunks, failed=failed, problems=tuple(problems))
+
+    def restore(self) -> None:
+        """Give documents the sentences of replies from before, which an index run from nothing has dropped; no call."""
+        store, waiting = self._writer.store, list[tuple[Document, Sentences]]()
+        by = store.get_meta(FIELD) or ""
+        for rid in list(store.rids()):
+            document = store.document(rid)
+            if document is None or len(document.chunks) < 2 or sentences_of(document.resource).of:
+                continue
+            if reply := self._cache.get(reply_key(by, SYSTEM, _request(document))):
+                waiting.append((document, _sentences(document, by, reply)))
+            if len(waiting) == _AT_A_TIME:
+                self._write(waiting)
+                waiting = []
+        self._write(waiting)
 
     def remove(self) -> int:
         """Remove all sentences; the number of documents that had some. Replies stay for another run."""
@@ -185,8 +199,8 @@ class WorkspaceSituating:
             return
         with self._writer.writing() as put:
             store = self._writer.store
-            if any(sentences.of for _, sentences in found):
-                store.set_meta(FIELD, "yes")
+            if by := next((sentences.by for _, sentences in found if sentences.of), ""):
+                store.set_meta(FIELD, by)
             now = [(store.document(document.resource.rid), document, sentences) for document, sentences in found]
             put(
                 [
@@ -204,6 +218,11 @@ def _ask(chat: Chat, request: str, chunks: int) -> str:
     if not read_reply(reply, chunks):
         raise ModelError(f"{chat.name}: the reply has no sentence in it", hint="choose another chat.model")
     return reply
+
+
+def _sentences(document: Document, by: str, reply: str) -> Sentences:
+    found = read_reply(reply, len(document.chunks))
+    return Sentences(by, {document.chunks[place].cid: sentence for place, sentence in found.items()})
 
 
 def _request(document: Document) -> str:

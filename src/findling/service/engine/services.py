@@ -73,7 +73,10 @@ class WorkspaceServices:
         The first event of progress names the `reason`. Raises LockedError when another process keeps writing,
         ReadOnlyError and DiskFullError when the workspace cannot be written, CorruptError when only `rebuild` helps.
         """
-        return self._disk.index(on_progress=on_progress, rebuild=rebuild, reason=reason)
+        report = self._disk.index(on_progress=on_progress, rebuild=rebuild, reason=reason)
+        if rebuild and self._files.store.get_meta("situated"):
+            self.situating.restore()
+        return report
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """The paths that an indexing run would index, and those that it would leave out."""

@@ -1,4 +1,4 @@
-"""Both keyword legs keep the contract, each over a store of its own kind."""
+"""Keyword legs keep the contract, each over a store of its own kind."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from findling.domain.ports import KeywordLeg, TruthStore
 from findling.stores.keyword.leg import TantivyLeg
 from findling.testing.keyword_leg import KeywordLegSuite
 from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.reference.postings_leg import PostingsLeg
 from tests.memory_leg import MemoryLeg
 from tests.stores.leg_folders import LegsInFolder
 
@@ -21,3 +22,11 @@ class TestMemoryLeg(KeywordLegSuite):
 class TestTantivyLeg(LegsInFolder, KeywordLegSuite):
     def make_leg(self) -> KeywordLeg:
         return self.kept(TantivyLeg.open(self.folder / "keyword", store_id="test"))
+
+
+class TestPostingsLeg(KeywordLegSuite):
+    def make_store(self) -> TruthStore:
+        return MemoryStore()
+
+    def make_leg(self) -> KeywordLeg:
+        return PostingsLeg()

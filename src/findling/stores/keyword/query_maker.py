@@ -89,10 +89,10 @@ class Statistics(Protocol):
         """Keep a frequency that a walk has given, so that nobody asks for it."""
 
     def begun(self, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
-        """The terms of a field that begin so, in order, each with its frequency."""
+        """The terms of a field that begin so, the frequent ones first, each with its frequency."""
 
     def related(self, term: str, fields: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
-        """By field, the terms with the stem of a term and others around them, in order, with their frequencies."""
+        """By field, the terms with the stem of a term and maybe others around them, with their frequencies."""
 
     def words(self) -> Collection[str]:
         """The terms of all text fields, nearly in order: those of the main field come first."""

@@ -1,0 +1,408 @@
+"""BM25 over postings: a small algebra of queries, and what each of them finds and scores.
+
+The arithmetic is that of tantivy: lengths of one byte, k1 1.2, b 0.75, a phrase as one term that is as rare as all of
+its words. Sums follow the order of the clauses, so that a score depends on nothing but the entry and the statistics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from findling.domain.backends import STANDARD_B, STANDARD_K1
+
+__all__ = [
+    "LENGTHS",
+    "AllPart",
+    "AnyTermPart",
+    "BeginningPart",
+    "BestPart",
+    "BoostPart",
+    "ConstantPart",
+    "EveryPart",
+    "Matches",
+    "NumbersPart",
+    "Part",
+    "Postings",
+    "RangePart",
+    "RowPart",
+    "SumPart",
+    "TermPart",
+    "idf",
+    "matches",
+    "quantised",
+]
+
+Entries: TypeAlias = NDArray[np.int64]
+Scores: TypeAlias = NDArray[np.float64]
+
+
+def _lengths() -> NDArray[np.int64]:
+    """The lengths that a byte stands for: exact below 40, then in steps of an eighth of the next power of two."""
+    least = 24
+    values = [*range(least)]
+    for code in range(256 - least):
+        steps, shift = code & 7, (code >> 3) - 1
+        values.append(least + (steps if shift < 0 else (steps | 8) << shift))
+    return np.array(values, np.int64)
+
+
+LENGTHS = _lengths()
+"""The length that each byte stands for."""
+
+
+def quantised(lengths: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """Lengths as bytes, rounded down to those that a byte stands for."""
+    codes: NDArray[np.uint8] = (np.searchsorted(LENGTHS, lengths, "right") - 1).astype(np.uint8)
+    return codes
+
+
+class Postings(Protocol):
+    """The postings of the entries in sight. Entries are numbers below `slots`, of which `entries` are in sight."""
+
+    slots: int
+    entries: int
+
+    def every(self) -> Entries:
+        """All entries in sight, in order."""
+
+    def total(self, field: str) -> int:
+        """The number of terms in a field of all entries."""
+
+    def norms(self, field: str) -> NDArray[np.uint8]:
+        """The length of a field in each slot, as a byte."""
+
+    def term(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
+        """The entries with a term, in order, and how often each has it."""
+
+    def places(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
+        """The entries with a term, in order, each as often as it has it, and where."""
+
+    def frequency(self, field: str, term: str) -> int:
+        """The number of entries with a term."""
+
+    def begun(self, field: str, prefix: str) -> Sequence[str]:
+        """The terms of a field that begin so, in order; some may be in no entry in sight."""
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """A number of each slot: `cid`, `turn` or `updated`; the least number stands for none."""
+
+
+class TermPart(NamedTuple):
+    """Entries with a term."""
+
+    field: str
+    term: str
+
+
+class AnyTermPart(NamedTuple):
+    """Entries with any of some terms, all with the score 1."""
+
+    field: str
+    terms: tuple[str, ...]
+
+
+class BeginningPart(NamedTuple):
+    """Entries with a term that begins so, all with the score 1."""
+
+    field: str
+    prefix: str
+
+
+class NumbersPart(NamedTuple):
+    """Entries with any of some numbers in a column, all with the score 1."""
+
+    column: str
+    numbers: tuple[int, ...]
+
+
+class RangePart(NamedTuple):
+    """Entries with a number from `first` on and below `end`, all with the score 1."""
+
+    column: str
+    first: int
+    end: int
+
+
+class EveryPart(NamedTuple):
+    """Every entry, or none of them, with the score 1."""
+
+    is_empty: bool = False
+
+
+class RowPart(NamedTuple):
+    """Entries with words in a row: at offsets, or two words with at most `slop` others between them.
+
+    A word that is a `BeginningPart` may be longer.
+    """
+
+    field: str
+    words: tuple[tuple[int, str | BeginningPart], ...]
+    slop: int = 0
+
+
+class BoostPart(NamedTuple):
+    """The same entries, with scores that count so much."""
+
+    part: Part
+    boost: float
+
+
+class ConstantPart(NamedTuple):
+    """The same entries, all with one score."""
+
+    part: Part
+    score: float
+
+
+class SumPart(NamedTuple):
+    """Entries that match any part, with the sum of their scores."""
+
+    parts: tuple[Part, ...]
+
+
+class AllPart(NamedTuple):
+    """Entries that match all of `musts` and none of `nots`; what they match of `shoulds` counts, too."""
+
+    musts: tuple[Part, ...]
+    shoulds: tuple[Part, ...] = ()
+    nots: tuple[Part, ...] = ()
+
+
+class BestPart(NamedTuple):
+    """Entries that match any part, with the best of their scores and a share of the others."""
+
+    parts: tuple[Part, ...]
+    share: float
+
+
+Part: TypeAlias = (
+    TermPart
+    | AnyTermPart
+    | BeginningPart
+    | NumbersPart
+    | RangePart
+    | EveryPart
+    | RowPart
+    | BoostPart
+    | ConstantPart
+    | SumPart
+    | AllPart
+    | BestPart
+)
+
+
+class Matches(NamedTuple):
+    """Entries in order, with their scores."""
+
+    entries: Entries
+    scores: Scores
+
+
+def idf(frequency: int, entries: int) -> float:
+    """The rarity of a term."""
+    return math.log(1 + (entries - frequency + 0.5) / (frequency + 0.5))
+
+
+def matches(part: Part, postings: Postings) -> Matches:
+    """The entries that match, with scores of 32 bits, which is what tantivy gives."""
+    found = _Scorer(postings).found(part, 1.0)
+    return Matches(found.entries, found.scores.astype(np.float32).astype(np.float64))
+
+
+_NO_ENTRIES = np.zeros(0, np.int64)
+_NOTHING = Matches(_NO_ENTRIES, np.zeros(0))
+_SPAN = 32
+"""Bits of a position beside its entry."""
+
+
+class _Scorer:
+    """Finds entries in one state of the postings."""
+
+    def __init__(self, postings: Postings) -> None:
+        self._postings = postings
+        self._marked = np.zeros(postings.slots, np.bool_)
+        self._rank = np.zeros(postings.slots, np.int64)
+        self._factors: dict[str, Scores] = {}
+
+    def found(self, part: Part, boost: float) -> Matches:
+        """The entries that match a part, with scores that count so much."""
+        if isinstance(part, TermPart):
+            return self._term(part, boost)
+        if isinstance(part, BoostPart):
+            return self.found(part.part, boost * part.boost)
+        if isinstance(part, SumPart):
+            return self._union([self.found(one, boost) for one in part.parts])
+        if isinstance(part, BestPart):
+            return self._union([self.found(one, boost) for one in part.parts], part.share)
+        if isinstance(part, AllPart):
+            return self._all(part, boost)
+        if isinstance(part, RowPart):
+            return self._row(part, boost)
+        entries = self._entries(part)
+        return Matches(entries, np.full(len(entries), boost * part.score if isinstance(part, ConstantPart) else boost))
+
+    def _entries(self, part: Part) -> Entries:
+        """The entries that match a part, whatever they score."""
+        postings = self._postings
+        if isinstance(part, TermPart):
+            return postings.term(part.field, part.term)[0]
+        if isinstance(part, AnyTermPart):
+            return self._any([postings.term(part.field, term)[0] for term in dict.fromkeys(part.terms)])
+        if isinstance(part, BeginningPart):
+            terms = postings.begun(part.field, part.prefix)
+            return self._any([postings.term(part.field, term)[0] for term in terms])
+        if isinstance(part, EveryPart):
+            return _NO_ENTRIES if part.is_empty else postings.every()
+        if isinstance(part, (NumbersPart, RangePart)):
+            return self._numbered(part)
+        if isinstance(part, (BoostPart, ConstantPart)):
+            return self._entries(part.part)
+        if isinstance(part, (SumPart, BestPart)):
+            return self._any([self._entries(one) for one in part.parts])
+        if isinstance(part, AllPart) and part.musts:
+            entries = self._common([self._entries(one) for one in part.musts])
+            return self._without(entries, [self._entries(one) for one in part.nots])
+        return self.found(part, 1.0).entries
+
+    def _numbered(self, part: NumbersPart | RangePart) -> Entries:
+        every = self._postings.every()
+        numbers = self._postings.column(part.column)[every]
+        if isinstance(part, NumbersPart):
+            return every[np.isin(numbers, np.array(part.numbers, np.int64))]
+        is_given = numbers > np.iinfo(np.int64).min
+        return every[is_given & (numbers >= part.first) & (numbers < part.end)]
+
+    def _term(self, part: TermPart, boost: float) -> Matches:
+        entries, counts = self._postings.term(part.field, part.term)
+        if not len(entries):
+            return _NOTHING
+        weight = idf(self._postings.frequency(part.field, part.term), self._postings.entries)
+        return self._scored(part.field, entries, counts, weight * boost)
+
+    def _scored(self, field: str, entries: Entries, counts: NDArray[np.integer], worth: float) -> Matches:
+        """Entries with a term of this rarity that each has so often."""
+        scores = self._factor(field)[self._postings.norms(field)[entries]]
+        scores += counts
+        np.divide(counts, scores, out=scores)
+        scores *= worth * (STANDARD_K1 + 1)
+        return Matches(entries, scores)
+
+    def _factor(self, field: str) -> Scores:
+        """By each length, the number of repetitions that count half."""
+        if (factor := self._factors.get(field)) is None:
+            usual = self._postings.total(field) / self._postings.entries
+            lengths = LENGTHS.astype(np.float64)
+            factor = self._factors[field] = STANDARD_K1 * (1 - STANDARD_B + STANDARD_B * lengths / usual)
+        return factor
+
+    def _union(self, parts: Sequence[Matches], share: float | None = None) -> Matches:
+        """The entries of all parts, with the sum of their scores, or with the best one and a share of the others."""
+        parts = [part for part in parts if len(part.entries)]
+        if len(parts) < 2:
+            return parts[0] if parts else _NOTHING
+        entries = self._any([part.entries for part in parts])
+        self._rank[entries] = np.arange(len(entries))
+        total = np.zeros(len(entries))
+        best = None if share is None else np.zeros(len(entries))
+        for part in parts:
+            ranks = self._rank[part.entries]
+            total[ranks] += part.scores
+            if best is not None:
+                best[ranks] = np.maximum(best[ranks], part.scores)
+        return Matches(entries, total if best is None or share is None else best + (total - best) * share)
+
+    def _all(self, part: AllPart, boost: float) -> Matches:
+        if not part.musts:
+            found = self._union([self.found(one, boost) for one in part.shoulds])
+            return self._at(found, self._without(found.entries, [self._entries(one) for one in part.nots]))
+        musts = [self.found(one, boost) for one in part.musts]
+        entries = self._common([one.entries for one in musts])
+        entries = self._without(entries, [self._entries(one) for one in part.nots])
+        scores = np.zeros(len(entries))
+        for must in musts:
+            scores += self._at(must, entries).scores
+        for should in (self.found(one, boost) for one in part.shoulds):
+            kept = self._common([should.entries, entries])
+            scores[np.searchsorted(entries, kept)] += self._at(should, kept).scores
+        return Matches(entries, scores)
+
+    def _at(self, found: Matches, entries: Entries) -> Matches:
+        """The scores of some of the entries."""
+        if len(found.entries) == len(entries):
+            return found
+        return Matches(entries, found.scores[np.searchsorted(found.entries, entries)])
+
+    def _any(self, lists: Sequence[Entries]) -> Entries:
+        lists = [one for one in lists if len(one)]
+        if len(lists) < 2:
+            return lists[0] if lists else _NO_ENTRIES
+        for one in lists:
+            self._marked[one] = True
+        entries = np.flatnonzero(self._marked)
+        self._marked[entries] = False
+        return entries
+
+    def _common(self, lists: Sequence[Entries]) -> Entries:
+        entries, *others = sorted(lists, key=len)
+        for other in others:
+            self._marked[other] = True
+            entries = entries[self._marked[entries]]
+            self._marked[other] = False
+        return entries
+
+    def _without(self, entries: Entries, lists: Sequence[Entries]) -> Entries:
+        for one in lists:
+            self._marked[one] = True
+            entries = entries[~self._marked[entries]]
+            self._marked[one] = False
+        return entries
+
+    # Words in a row
+
+    def _row(self, part: RowPart, boost: float) -> Matches:
+        words: list[tuple[int, Sequence[str]]] = []
+        for offset, word in part.words:
+            longer = self._postings.begun(part.field, word.prefix) if isinstance(word, BeginningPart) else (word,)
+            words.append((offset, longer))
+        keys = self._keys(part.field, words, part.slop)
+        if not len(keys):
+            return _NOTHING
+        owners = keys >> _SPAN
+        firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+        counts = np.diff(firsts, append=len(owners))
+        frequencies = [self._postings.frequency(part.field, form) for _, forms in words for form in forms]
+        worth = sum(idf(frequency, self._postings.entries) for frequency in frequencies if frequency)
+        return self._scored(part.field, owners[firsts], counts, worth * boost)
+
+    def _keys(self, field: str, words: Sequence[tuple[int, Sequence[str]]], slop: int) -> Entries:
+        """Where the row begins, as numbers of entries and positions in one; with slop, where its first word stands."""
+        common = self._common(
+            [self._any([self._postings.term(field, form)[0] for form in forms]) for _, forms in words]
+        )
+        # Even without a common entry the positions are asked for: a tier that fetches them does so at once.
+        self._marked[common] = True
+        rows = [self._standing(field, forms, offset) for offset, forms in words]
+        self._marked[common] = False
+        keys, *others = rows if slop else sorted(rows, key=len)
+        for other in others:
+            at = np.searchsorted(other, keys - slop)
+            at[at == len(other)] = -1
+            keys = keys[np.abs(other[at] - keys) <= slop] if len(other) else _NO_ENTRIES
+        return keys
+
+    def _standing(self, field: str, forms: Sequence[str], offset: int) -> Entries:
+        """Where a row would begin that has one of the forms at an offset, in marked entries."""
+        found = []
+        for form in forms:
+            entries, positions = self._postings.places(field, form)
+            is_common = self._marked[entries]
+            # 2 ** 30 keeps what begins before the first word from running into the entry before.
+            found.append((entries[is_common] << _SPAN) + positions[is_common].astype(np.int64) + ((1 << 30) - offset))
+        if len(found) < 2:
+            return found[0] if found else _NO_ENTRIES
+        return np.sort(np.concatenate(found))

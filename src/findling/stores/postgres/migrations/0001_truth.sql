@@ -44,10 +44,10 @@ CREATE INDEX resources_path ON findling.resources (ws, "left"(path, 500));
 CREATE INDEX resources_supersedes ON findling.resources (ws, supersedes_hash) WHERE supersedes_hash IS NOT NULL;
 CREATE INDEX resources_made ON findling.resources (ws, type) WHERE type <> 'file';
 
--- Apart from resources, so that a scan over metadata never reads text. `digest` is that of the text.
+-- Apart from resources, so that a scan over metadata never reads text. `digest` is that of the text as it stands here.
 CREATE TABLE findling.bodies (
-    ws integer NOT NULL, number bigint NOT NULL, digest bytea NOT NULL, text text COLLATE "C" NOT NULL,
-    PRIMARY KEY (ws, number));
+    ws integer NOT NULL, number bigint NOT NULL, digest bytea NOT NULL, is_escaped boolean NOT NULL,
+    text text COLLATE "C" NOT NULL, PRIMARY KEY (ws, number));
 
 CREATE TABLE findling.chunks (
     ws integer NOT NULL, cid bigint NOT NULL, resource bigint NOT NULL, digest bytea NOT NULL,

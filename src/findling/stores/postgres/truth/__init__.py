@@ -1,0 +1,1 @@
+"""The truth of one workspace in the tables of PostgreSQL."""

@@ -1,0 +1,186 @@
+"""The small tables: values, glossary, supersession, relations, accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import StoreDamagedError
+from findling.stores.postgres.server.arrays import bigints, byteas, floats, texts
+from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.truth.values import escape, hash_of, unescape
+from findling.stores.rows import GLOSSARY_COLUMNS, Row, check_row, row_sum, stored_time
+from findling.stores.validation import check_accesses, check_glossary, check_relations
+
+if TYPE_CHECKING:
+    from findling.domain.permissions import Relation
+    from findling.domain.records import Access, GlossaryTerm
+    from findling.stores.postgres.server.connections import Connection
+
+__all__ = ["PostgresRecords"]
+
+_GLOSSARY_VERSION = "glossary_version"
+_RELATIONS_VERSION = "relations_version"
+
+_SET_META = (
+    "INSERT INTO findling.meta (ws, key_hash, key, value) VALUES (%s, %s, %s, %s)"
+    " ON CONFLICT (ws, key_hash) DO UPDATE SET value = excluded.value"
+)
+
+
+class PostgresRecords:
+    """The part of `PostgresStore` that is small tables."""
+
+    _connections: PostgresConnections
+
+    def get_meta(self, key: str) -> str | None:
+        found = self._connections.row(
+            "SELECT value FROM findling.meta WHERE ws = %s AND key_hash = %s", (self._connections.ws, hash_of(key))
+        )
+        return None if found is None else unescape(found[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        if self.get_meta(key) == value:
+            return  # a transaction costs a sync of the disk
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute(_SET_META, (self._connections.ws, hash_of(key), escape(key), escape(value)))
+
+    def glossary_version(self) -> int:
+        return int(self.get_meta(_GLOSSARY_VERSION) or 0)
+
+    def relations_version(self) -> int:
+        return int(self.get_meta(_RELATIONS_VERSION) or 0)
+
+    def successors(self, rids: Iterable[str], among: Container[int] | None = None) -> dict[str, str]:
+        wanted = list(dict.fromkeys(rids))
+        rows = self._connections.rows(
+            "SELECT number, rid, supersedes FROM findling.resources"
+            " WHERE ws = %s AND supersedes_hash = ANY(%s) ORDER BY seq",
+            (self._connections.ws, byteas(map(hash_of, wanted))),
+        )
+        latest = {
+            unescape(replaced): unescape(rid) for number, rid, replaced in rows if among is None or number in among
+        }
+        return {rid: latest[rid] for rid in wanted if rid in latest}
+
+    def superseded(self, among: Container[int] | None = None) -> list[str]:
+        rows = self._connections.rows(
+            "SELECT number, supersedes FROM findling.resources WHERE ws = %s AND supersedes_hash IS NOT NULL",
+            (self._connections.ws,),
+        )
+        return sorted({unescape(replaced) for number, replaced in rows if among is None or number in among})
+
+    def glossary(self) -> list[GlossaryTerm]:
+        from findling.domain.records import GlossaryTerm
+
+        rows = self._connections.rows(
+            f"SELECT {GLOSSARY_COLUMNS}, sum FROM findling.glossary WHERE ws = %s", (self._connections.ws,)
+        )
+        terms = []
+        with self._connections.read_errors:
+            for *columns, decided_at, noted in rows:
+                row = (*map(unescape, columns), decided_at)
+                check_row(f"the term {row[2]!r} of the glossary", row, noted)
+                terms.append(GlossaryTerm(*row))
+        return sorted(terms, key=lambda term: term[:2])
+
+    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
+        """Drop terms, then put terms in. Raises InvalidValueError and writes nothing."""
+        kept, gone = list(terms), list(dropped)
+        check_glossary(kept, gone)
+        # Of several with the same group and key, the last one stays.
+        rows = {hash_of(*term[:2]): (*term[:6], stored_time(term.decided_at)) for term in kept}
+        ws = self._connections.ws
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute(
+                "DELETE FROM findling.glossary WHERE ws = %s AND term_hash = ANY(%s)",
+                (ws, byteas([*rows, *(hash_of(*term) for term in gone)])),
+            )
+            if rows:
+                *columns, times = zip(*rows.values(), strict=True)
+                connection.execute(
+                    f"INSERT INTO findling.glossary (ws, term_hash, {GLOSSARY_COLUMNS}, sum)"
+                    " SELECT %s, * FROM unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                    (ws, byteas(rows), *map(_texts, columns), floats(times), bigints(map(row_sum, rows.values()))),
+                )
+            _count_up(connection, ws, _GLOSSARY_VERSION)
+
+    def relations(self) -> list[Relation]:
+        from findling.domain.permissions import RELATIONS, Relation
+
+        rows = self._connections.rows(
+            "SELECT subject, relation, object, sum FROM findling.relations WHERE ws = %s", (self._connections.ws,)
+        )
+        with self._connections.read_errors:
+            found: list[Row] = []
+            for *columns, noted in rows:
+                row = tuple(map(unescape, columns))
+                check_row(f"the relation {' '.join(row)}", row, noted)
+                found.append(row)
+            if unknown := {row[1] for row in found}.difference(RELATIONS):
+                # Skipping an unknown denial would grant a right.
+                what = f"the index holds relations called {min(unknown)!r}"
+                raise StoreDamagedError(what, hint="findling doctor")
+            return [Relation(*row) for row in sorted(found)]
+
+    def write_relations(self, added: Iterable[Relation], dropped: Iterable[Relation] = ()) -> None:
+        """Drop relations, then put relations in. Raises InvalidValueError and writes nothing."""
+        kept, gone = list(added), list(dropped)
+        check_relations(kept)
+        rows = {hash_of(*one): tuple(one) for one in kept}
+        ws = self._connections.ws
+        with self._connections.writing() as connection, self._connections.errors:
+            if gone:
+                connection.execute(
+                    "DELETE FROM findling.relations WHERE ws = %s AND relation_hash = ANY(%s)",
+                    (ws, byteas(hash_of(*one) for one in gone)),
+                )
+            if rows:
+                columns = map(_texts, zip(*rows.values(), strict=True))
+                connection.execute(
+                    "INSERT INTO findling.relations (ws, relation_hash, subject, relation, object, sum)"
+                    " SELECT %s, * FROM unnest(%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                    (ws, byteas(rows), *columns, bigints(map(row_sum, rows.values()))),
+                )
+            _count_up(connection, ws, _RELATIONS_VERSION)
+
+    def accesses(self, rids: Iterable[str]) -> dict[str, Access]:
+        from findling.domain.records import Access
+
+        rows = self._connections.rows(
+            "SELECT rid, count, last_at FROM findling.accesses WHERE ws = %s AND rid_hash = ANY(%s)",
+            (self._connections.ws, byteas(map(hash_of, dict.fromkeys(rids)))),
+        )
+        return {unescape(rid): Access(count, last_at) for rid, count, last_at in rows}
+
+    def add_accesses(self, accesses: Mapping[str, Access]) -> None:
+        check_accesses(accesses)
+        if not accesses:
+            return
+        hashes, counts = map(hash_of, accesses), [access.count for access in accesses.values()]
+        times = [access.last_at for access in accesses.values()]
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute(
+                "INSERT INTO findling.accesses AS a (ws, rid_hash, rid, count, last_at)"
+                " SELECT %s, * FROM unnest(%s, %s, %s, %s) ON CONFLICT (ws, rid_hash) DO UPDATE"
+                " SET count = a.count + excluded.count, last_at = greatest(a.last_at, excluded.last_at)",
+                (
+                    self._connections.ws,
+                    byteas(hashes),
+                    _texts(accesses),
+                    bigints(counts),
+                    floats(times),
+                ),
+            )
+
+
+def _texts(values: Iterable[str]) -> bytes:
+    return texts(map(escape, values))
+
+
+def _count_up(connection: Connection, ws: int, key: str) -> None:
+    connection.execute(
+        "INSERT INTO findling.meta AS m (ws, key_hash, key, value) VALUES (%s, %s, %s, '1')"
+        " ON CONFLICT (ws, key_hash) DO UPDATE SET value = (m.value::bigint + 1)::text",
+        (ws, hash_of(key), key),
+    )

@@ -1,0 +1,365 @@
+"""The truth store in PostgreSQL: one writer of a workspace at a time, any number of readers, on any host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self
+
+from findling.domain.errors import InvalidValueError, LockedError, ReplacedError
+from findling.domain.ports import Change, SkippedPath
+from findling.domain.queries import Filters
+from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
+from findling.stores.postgres.server.arrays import bigints, byteas, texts
+from findling.stores.postgres.server.connections import PostgresConnections, connect
+from findling.stores.postgres.server.migrations import check_format, create_workspace
+from findling.stores.postgres.server.places import PostgresPlace, parse_place
+from findling.stores.postgres.truth.reads import load_chunks, load_documents, load_resources, load_texts
+from findling.stores.postgres.truth.records import PostgresRecords
+from findling.stores.postgres.truth.values import escape, hash_of, plain_resource, unescape
+from findling.stores.postgres.truth.vectors import PostgresVectors
+from findling.stores.postgres.truth.writes import (
+    Counters,
+    batches,
+    delete_resources,
+    load_changes,
+    put_documents,
+)
+from findling.stores.rows import FINGERPRINT_COLUMNS, RESOURCE_COLUMNS, to_resource, to_visibility
+from findling.stores.validation import batched
+
+if TYPE_CHECKING:
+    from findling.domain.permissions import Right
+    from findling.stores.postgres.server.connections import Connection
+
+__all__ = ["PostgresStore"]
+
+_DOCUMENTS_PER_BATCH = 64
+"""The documents that a reader holds at a time: with files of 2 MB, 128 MB."""
+
+_DELETIONS_PER_BATCH = 1000
+
+
+class PostgresStore(PostgresRecords, PostgresVectors, AbstractContextManager["PostgresStore"]):
+    """Implements `TruthStore`, which says what each method does; threads may share it."""
+
+    def __init__(self, connections: PostgresConnections, format_: int) -> None:
+        self._connections = connections
+        self._format = format_
+        self._reached = {}
+        self._counted = -1, 0
+
+    @classmethod
+    def open(cls, place: PostgresPlace | str, *, readonly: bool = False) -> Self:
+        """Open the workspace of a place. `create` makes one.
+
+        Raises NotIndexedError for a workspace that is not there, FormatError for a database that is too new,
+        ReadOnlyError for one that has to be migrated first, and StoreDamagedError for a schema that is not ours.
+        """
+        known = parse_place(place) if isinstance(place, str) else place
+        connections = PostgresConnections(known, readonly=readonly)
+        try:
+            connection = connect(known)
+            try:
+                with connections.errors:
+                    format_ = check_format(connection, known, readonly=readonly)
+            finally:
+                connection.close()
+            _ = connections.ws  # raises where there is none
+        except BaseException:
+            connections.close()
+            raise
+        return cls(connections, format_)
+
+    @classmethod
+    def create(cls, place: PostgresPlace | str) -> Self:
+        """Open the workspace of a place, made and brought to our format as needed."""
+        known = parse_place(place) if isinstance(place, str) else place
+        create_workspace(known)
+        return cls.open(known)
+
+    @property
+    def connections(self) -> PostgresConnections:
+        """The connections, for legs that lie beside the truth."""
+        return self._connections
+
+    @property
+    def format(self) -> int:
+        return self._format
+
+    def seq(self) -> int:
+        return self._header()[0]
+
+    def log_floor(self) -> int:
+        return self._header()[1]
+
+    def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
+        """Upsert the documents, then delete the resources, in one transaction.
+
+        Raises InvalidValueError for a document that cannot be kept, DiskFullError, LockedError, ReadOnlyError, and
+        WorkspaceError for a server that is away; then nothing has been written.
+        """
+        changes: list[Change] = []
+        ws, errors = self._connections.ws, self._connections.errors
+        with self._connections.writing() as connection:
+            with errors:
+                counters = _read_counters(connection, ws)
+            for batch in batches(documents):
+                with errors:
+                    changes += put_documents(connection, ws, batch, counters)
+            for rids in batched(deleted_rids, _DELETIONS_PER_BATCH):
+                with errors:
+                    changes += delete_resources(connection, ws, rids, counters)
+            with errors:
+                connection.execute(
+                    "UPDATE findling.workspaces SET seq = %s, number = %s WHERE ws = %s",
+                    (counters.seq, counters.number, ws),
+                )
+        return changes
+
+    def changes(self, since: int) -> Iterator[Change]:
+        """The changes that a leg at `since` still has to apply. A leg that starts from 0 drops nothing.
+
+        Raises InvalidValueError when the log no longer reaches back to `since`, and LockedError when the store is
+        written meanwhile: a leg must see one state of it.
+        """
+        seq, floor = self._header()
+        if 0 < since < floor:
+            raise InvalidValueError(
+                f"the change log of {self._shown} starts at {floor} and does not reach back to {since}",
+                hint="clear the leg and start from 0",
+            )
+        return self._changes(since, seq)
+
+    def trim_log(self, absorbed: int) -> int:
+        """Forget the changes up to `absorbed`; return how many entries went. The caller holds the write lock.
+
+        A leg that has absorbed less starts from nothing the next time.
+        """
+        ws = self._connections.ws
+        with self._connections.writing() as connection, self._connections.errors:
+            floor = min(absorbed, _read_counters(connection, ws).seq)
+            tables = [f"DELETE FROM findling.{table} WHERE ws = %s AND seq <= %s" for table in ("dropped", "deleted")]
+            gone = sum(connection.execute(table, (ws, floor)).rowcount for table in tables)
+            connection.execute(
+                "UPDATE findling.workspaces SET log_floor = greatest(log_floor, %s) WHERE ws = %s", (floor, ws)
+            )
+        return gone
+
+    def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
+        return load_chunks(self._connections, cids)
+
+    def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
+        return load_resources(self._connections, cids)
+
+    def document(self, rid: str) -> Document | None:
+        ws = self._connections.ws
+        with self._connections.reading() as connection:
+            found = connection.execute(
+                "SELECT number FROM findling.resources WHERE ws = %s AND rid_hash = %s", (ws, hash_of(rid))
+            ).fetchone()
+            return None if found is None else load_documents(connection, ws, found)[found[0]][0]
+
+    def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
+        of_type = "" if type is None else " AND type = %s"
+        values = () if type is None else (escape(type),)
+        rows = self._all(f"SELECT rid FROM findling.resources WHERE ws = %s{of_type} ORDER BY rid", *values)
+        return iter(sorted(unescape(rid) for (rid,) in rows))
+
+    def resources(self) -> Iterator[Resource]:
+        rows = self._all(f"SELECT {RESOURCE_COLUMNS} FROM findling.resources WHERE ws = %s ORDER BY rid")
+        with self._connections.read_errors:
+            return iter(sorted((to_resource(plain_resource(row)) for row in rows), key=lambda resource: resource.rid))
+
+    def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
+        for batch in batched(sorted(set(numbers)), _DOCUMENTS_PER_BATCH):
+            with self._connections.reading() as connection:
+                found = load_documents(connection, self._connections.ws, batch)
+            yield from ((number, found[number][0]) for number in batch if number in found)
+
+    def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
+        for batch in batched(numbers, _DOCUMENTS_PER_BATCH):
+            found = load_texts(self._connections, batch)
+            yield from (found[number] for number in batch if number in found)
+
+    def chunk_spans(self, number: int) -> list[tuple[int, int, int]]:
+        rows = self._all(
+            'SELECT cid, start, "end" FROM findling.chunks WHERE ws = %s AND resource = %s ORDER BY start, cid', number
+        )
+        return [(cid, start, end) for cid, start, end in rows]
+
+    def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
+        if among is None:
+            return self._rights("seq > %s ORDER BY number", since)
+        return self._rights("seq > %s AND number = ANY(%s) ORDER BY number", since, bigints(among))
+
+    def right_to(self, rid: str) -> Right | None:
+        return next(iter(self._rights("rid_hash = %s", hash_of(rid))), None)
+
+    def chunk_ids(self) -> set[int]:
+        return {cid for (cid,) in self._all("SELECT cid FROM findling.chunks WHERE ws = %s")}
+
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        rows = self._all(f"SELECT path, size, mtime_ns, digest, coalesce(inode, 0) {_OF_FILES}")
+        return {unescape(path): Fingerprint(*fingerprint) for path, *fingerprint in rows}
+
+    def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
+        if not fingerprints:
+            return
+        sizes, times, digests, inodes = zip(*fingerprints.values(), strict=True)
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute(
+                f"UPDATE findling.resources r SET ({FINGERPRINT_COLUMNS}) = (u.size, u.mtime_ns, u.digest, u.inode)"
+                " FROM unnest(%s, %s, %s, %s, %s) AS u(path, size, mtime_ns, digest, inode)"
+                ' WHERE r.ws = %s AND "left"(r.path, 500) = "left"(u.path, 500) AND r.path = u.path',
+                (
+                    texts(map(escape, fingerprints)),
+                    bigints(sizes),
+                    bigints(times),
+                    byteas(digests),
+                    bigints(inodes),
+                    self._connections.ws,
+                ),
+            )
+
+    def stamps(self) -> list[tuple[str, int, int, int]]:
+        rows = self._all(f"SELECT path, size, mtime_ns, coalesce(inode, 0) {_OF_FILES}")
+        return [(unescape(path), *stamp) for path, *stamp in rows]
+
+    def set_folders(self, folders: Mapping[str, int]) -> None:
+        if dict(self.folders()) == folders:
+            return
+        ws = self._connections.ws
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute("DELETE FROM findling.folders WHERE ws = %s", (ws,))
+            connection.execute(
+                "INSERT INTO findling.folders (ws, path, mtime_ns) SELECT %s, * FROM unnest(%s, %s)",
+                (ws, texts(map(escape, folders)), bigints(folders.values())),
+            )
+
+    def folders(self) -> list[tuple[str, int]]:
+        rows = self._all("SELECT path, mtime_ns FROM findling.folders WHERE ws = %s")
+        return [(unescape(path), mtime_ns) for path, mtime_ns in rows]
+
+    def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
+        entries = sorted(skipped)
+        if self.skipped() == entries:
+            return
+        ws = self._connections.ws
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute("DELETE FROM findling.skipped WHERE ws = %s", (ws,))
+            if entries:
+                *names, sizes, times = zip(*entries, strict=True)
+                connection.execute(
+                    "INSERT INTO findling.skipped (ws, path, reason, detail, size, mtime_ns)"
+                    " SELECT %s, * FROM unnest(%s, %s, %s, %s, %s)",
+                    (ws, *(texts(map(escape, column)) for column in names), bigints(sizes), bigints(times)),
+                )
+
+    def skipped(self) -> list[SkippedPath]:
+        rows = self._all("SELECT path, reason, detail, size, mtime_ns FROM findling.skipped WHERE ws = %s")
+        return sorted(
+            SkippedPath(unescape(path), unescape(reason), unescape(detail), size, mtime_ns)
+            for path, reason, detail, size, mtime_ns in rows
+        )
+
+    def refusals(self) -> dict[str, SkippedPath]:
+        return {entry.path: entry for entry in self.skipped() if entry.size or entry.changed_ns}
+
+    def matching(self, filters: Filters) -> list[int]:
+        from findling.stores.postgres.truth.filters import find_matching
+
+        return find_matching(self._connections, filters)
+
+    def has_items(self) -> bool:
+        return bool(self._all("SELECT FROM findling.resources WHERE ws = %s AND \"left\"(path, 500) = '' LIMIT 1"))
+
+    def counts(self) -> dict[str, int]:
+        ws = self._connections.ws
+        (row,) = self._connections.rows(
+            "SELECT count(*), (SELECT count(*) FROM findling.chunks WHERE ws = %s),"
+            " coalesce(sum(characters), 0)::bigint, (SELECT count(*) FROM findling.skipped WHERE ws = %s)"
+            " FROM findling.resources WHERE ws = %s",
+            (ws, ws, ws),
+        )
+        return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
+
+    def made_counts(self) -> dict[str, int]:
+        ws = self._connections.ws
+        rows = self._connections.rows(
+            "SELECT type, count(*) FROM findling.resources WHERE ws = %s AND type <> 'file' GROUP BY type"
+            " UNION ALL SELECT 'relation', count(*) FROM findling.relations WHERE ws = %s"
+            " UNION ALL SELECT 'term', count(*) FROM findling.glossary WHERE ws = %s",
+            (ws, ws, ws),
+        )
+        counts: dict[str, int] = {}
+        for name, count in rows:
+            if count:
+                counts[unescape(name)] = counts.get(unescape(name), 0) + count
+        return counts
+
+    def integrity(self) -> list[str]:
+        from findling.stores.postgres.truth.integrity import find_problems
+
+        with self._connections.reading() as connection:
+            return find_problems(connection, self._connections.ws)
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def _shown(self) -> str:
+        return self._connections.place.shown
+
+    def _all(self, statement: str, *values: object) -> list[Any]:
+        """All rows of one statement, whose first value is the number of the workspace."""
+        return self._connections.rows(statement, (self._connections.ws, *values))
+
+    def _rights(self, which: str, *values: object) -> list[Right]:
+        from findling.domain.permissions import Right
+
+        decoded = cache(to_visibility)
+        rows = self._all(
+            f"SELECT number, seq, rid, path, visibility FROM findling.resources WHERE ws = %s AND {which}", *values
+        )
+        return [
+            Right(number, seq, unescape(rid), unescape(path), decoded(visibility))
+            for number, seq, rid, path, visibility in rows
+        ]
+
+    def _header(self) -> tuple[int, int]:
+        """The number of the latest change, and the floor of the log."""
+        found = self._connections.row(
+            "SELECT seq, log_floor FROM findling.workspaces WHERE ws = %s", (self._connections.ws,)
+        )
+        if found is None:
+            raise ReplacedError(f"{self._shown} was removed by another process", hint="ask again")
+        return found[0], found[1]
+
+    def _changes(self, since: int, latest: int) -> Iterator[Change]:
+        position, ws = since, self._connections.ws
+        while True:
+            # A transaction per batch: a slow leg must not keep old rows from being removed.
+            with self._connections.reading() as connection:
+                if _read_counters(connection, ws).seq != latest:
+                    raise LockedError(
+                        f"{self._shown} was written while its changes were being read",
+                        hint="hold the write lock while a leg catches up",
+                    )
+                batch = load_changes(connection, ws, since, position)
+            if not batch:
+                return
+            yield from batch
+            position = batch[-1].seq
+
+
+_OF_FILES = "FROM findling.resources WHERE ws = %s AND path <> '' AND size IS NOT NULL"
+
+
+def _read_counters(connection: Connection, ws: int) -> Counters:
+    row = connection.execute("SELECT seq, number FROM findling.workspaces WHERE ws = %s", (ws,)).fetchone()
+    return Counters(*(row or (0, 0)))

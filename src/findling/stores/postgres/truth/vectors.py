@@ -1,0 +1,334 @@
+"""Vectors in the tables, by the digest of the chunks they were made from, and wishes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from findling.domain.errors import CorruptError, InvalidValueError
+from findling.domain.ports import VectorRow
+from findling.domain.resources import StoredChunk
+from findling.stores.postgres.server.arrays import bigints, byteas
+from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.truth.reads import load_chunks
+from findling.stores.postgres.truth.values import escape, unescape
+from findling.stores.rows import vector_sum
+from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
+
+if TYPE_CHECKING:
+    from findling.stores.postgres.server.connections import Connection
+
+__all__ = ["PostgresVectors"]
+
+_VECTORS_PER_BATCH = 1024
+"""The vectors that `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
+
+_NO_MODEL = 0
+"""The number of a model without vectors."""
+
+_LAST = CID_LIMIT - 1
+
+_HAS_NONE = "NOT EXISTS (SELECT FROM findling.vectors v WHERE v.ws = c.ws AND v.digest = c.digest AND v.model = %s)"
+
+# New vectors, the chunks that they cover, and the wishes that they fulfil: one statement.
+_PUT = """WITH added AS (
+    INSERT INTO findling.vectors (ws, model, mark, digest, vector, sum)
+    SELECT %(ws)s, %(model)s, %(mark)s + u.place, u.digest, u.vector, u.sum
+    FROM unnest(%(digests)s, %(vectors)s, %(sums)s) WITH ORDINALITY AS u(digest, vector, sum, place)
+    ON CONFLICT (ws, digest, model) DO NOTHING RETURNING digest),
+used AS (SELECT c.cid FROM added JOIN findling.chunks c ON c.ws = %(ws)s AND c.digest = added.digest),
+granted AS (DELETE FROM findling.wanted WHERE ws = %(ws)s AND cid IN (SELECT cid FROM used)),
+numbered AS (UPDATE findling.workspaces SET mark = mark + %(count)s WHERE ws = %(ws)s)
+UPDATE findling.models SET covered = covered + (SELECT count(*) FROM used) WHERE ws = %(ws)s AND id = %(model)s"""
+
+
+class _Reached(NamedTuple):
+    """At change `seq`, no chunk of a resource below number `resource` lacked a vector of `model`."""
+
+    model: int
+    seq: int
+    resource: int
+
+
+class PostgresVectors:
+    """The part of `PostgresStore` that keeps vectors and wishes for them."""
+
+    _connections: PostgresConnections
+    _reached: dict[str, _Reached]
+    _counted: tuple[int, int]
+    """A change, and the number of chunks after it."""
+
+    def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
+        """Keep the vectors that are new; no write lock of the workspace is needed.
+
+        Raises LockedError when others write for longer than `patience_s`, and InvalidValueError for vectors of another
+        length than the stored ones; then none is kept.
+        """
+        if not vectors:
+            return
+        ws = self._connections.ws
+        with self._connections.writing(patience_s) as connection, self._connections.errors:
+            width = vector_width(model, vectors.values())
+            id_, stored, mark = _model_to_write(connection, ws, model, width)
+            if stored != width:
+                what = f"vectors of {model} have {stored} bytes, not {width}"
+                raise InvalidValueError(what, hint="drop the old ones first")
+            sums = [vector_sum(digest, vector) for digest, vector in vectors.items()]
+            values = {"ws": ws, "model": id_, "mark": mark, "count": len(vectors), "sums": bigints(sums)}
+            arrays = {"digests": byteas(vectors), "vectors": byteas(vectors.values())}
+            connection.execute(_PUT, values | arrays)
+
+    def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        rows = self._connections.rows(
+            "SELECT v.digest, v.vector, v.sum FROM findling.vectors v JOIN findling.models m"
+            " ON m.ws = v.ws AND m.id = v.model WHERE v.ws = %s AND m.fingerprint = %s AND v.digest = ANY(%s)",
+            (self._connections.ws, escape(model), byteas(digests)),
+        )
+        return {row[0]: _sound(*row) for row in rows}
+
+    def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
+        reached: int | None = since
+        while reached is not None:
+            with self._connections.reading() as connection:
+                rows, reached = _load_rows(connection, self._connections.ws, model, reached)
+            yield from rows
+
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+        with self._connections.reading() as connection:
+            known = self._reached.get(model)
+            cids, self._reached[model] = _find_unembedded(connection, self._connections.ws, model, limit, skip, known)
+        return list(load_chunks(self._connections, cids).values())
+
+    def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
+        wishes = [cid for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
+        if not wishes:
+            return
+        ws = self._connections.ws
+        with self._connections.writing(patience_s) as connection, self._connections.errors:
+            row = connection.execute(
+                "UPDATE findling.workspaces SET turn = turn + %s WHERE ws = %s RETURNING turn", (len(wishes), ws)
+            ).fetchone()
+            (turn,) = row or (0,)
+            # The first one is the most urgent and gets the latest turn.
+            connection.execute(
+                "INSERT INTO findling.wanted (ws, turn, cid) SELECT c.ws, %s - u.place + 1, c.cid"
+                " FROM unnest(%s) WITH ORDINALITY AS u(cid, place)"
+                " JOIN findling.chunks c ON c.ws = %s AND c.cid = u.cid"
+                " ON CONFLICT (ws, cid) DO UPDATE SET turn = excluded.turn",
+                (turn, bigints(wishes), ws),
+            )
+            connection.execute(
+                "DELETE FROM findling.wanted WHERE ws = %s AND turn <= (SELECT turn FROM findling.wanted WHERE ws = %s"
+                " ORDER BY turn DESC OFFSET %s LIMIT 1)",
+                (ws, ws, MOST_WISHES),
+            )
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        counted_at, chunks = self._counted
+        count = "(SELECT count(*) FROM findling.chunks c WHERE c.ws = w.ws)"
+        # Every hybrid search asks, and counting takes some ms of 50,000 chunks.
+        seq, covered, counted = self._connections.row(
+            "SELECT w.seq, (SELECT covered FROM findling.models m WHERE m.ws = w.ws AND m.fingerprint = %s),"
+            f" CASE WHEN w.seq = %s THEN %s::bigint ELSE {count} END FROM findling.workspaces w WHERE w.ws = %s",
+            (escape(model), counted_at, chunks, self._connections.ws),
+        ) or (-1, 0, 0)
+        self._counted = seq, counted
+        return covered or 0, counted
+
+    def coverages(self) -> dict[str, int]:
+        rows = self._connections.rows(
+            "SELECT fingerprint, covered FROM findling.models WHERE ws = %s ORDER BY fingerprint",
+            (self._connections.ws,),
+        )
+        return {unescape(model): covered for model, covered in rows}
+
+    def models(self) -> dict[str, int]:
+        rows = self._connections.rows(
+            "SELECT m.fingerprint, count(*) FROM findling.models m JOIN findling.vectors v ON v.ws = m.ws"
+            " AND v.model = m.id WHERE m.ws = %s GROUP BY m.fingerprint ORDER BY m.fingerprint",
+            (self._connections.ws,),
+        )
+        return {unescape(model): count for model, count in rows}
+
+    def damaged_vectors(self) -> int:
+        with self._connections.reading() as connection:
+            return sum(1 for _ in _find_damaged(connection, self._connections.ws))
+
+    def drop_vectors(self, model: str | None = None) -> int:
+        ws = self._connections.ws
+        with self._connections.writing() as connection, self._connections.errors:
+            if model is None:
+                return _drop_unused(connection, ws)
+            id_, *_ = _find_model(connection, ws, model)
+            connection.execute("DELETE FROM findling.models WHERE ws = %s AND id = %s", (ws, id_))
+            return connection.execute("DELETE FROM findling.vectors WHERE ws = %s AND model = %s", (ws, id_)).rowcount
+
+
+def _find_model(connection: Connection, ws: int, model: str) -> tuple[int, int, int]:
+    """The number of a model, the width of its vectors, and the number of chunks that it covers."""
+    found = connection.execute(
+        "SELECT id, width, covered FROM findling.models WHERE ws = %s AND fingerprint = %s", (ws, escape(model))
+    ).fetchone()
+    return (_NO_MODEL, 0, 0) if found is None else (found[0], found[1], found[2])
+
+
+def _model_to_write(connection: Connection, ws: int, model: str, width: int) -> tuple[int, int, int]:
+    """The number of a model, made if need be, the width of its vectors, and the latest mark."""
+    numbers = connection.execute("SELECT mark, model FROM findling.workspaces WHERE ws = %s", (ws,)).fetchone()
+    mark, latest = numbers or (0, 0)
+    id_, stored, _ = _find_model(connection, ws, model)
+    if id_ != _NO_MODEL:
+        return id_, stored, mark
+    connection.execute("UPDATE findling.workspaces SET model = %s WHERE ws = %s", (latest + 1, ws))
+    connection.execute(
+        "INSERT INTO findling.models (ws, id, fingerprint, width) VALUES (%s, %s, %s, %s)",
+        (ws, latest + 1, escape(model), width),
+    )
+    return latest + 1, width, mark
+
+
+def _load_rows(connection: Connection, ws: int, model: str, since: int) -> tuple[list[VectorRow], int | None]:
+    """The rows of the next vectors after mark `since`, and the mark they reach; `None` after the last one."""
+    id_, *_ = _find_model(connection, ws, model)
+    cursor = connection.cursor(binary=True)
+    cursor.execute(
+        "SELECT mark, digest, vector, sum FROM findling.vectors WHERE ws = %s AND model = %s AND mark > %s"
+        " ORDER BY mark LIMIT %s",
+        (ws, id_, since, _VECTORS_PER_BATCH),
+    )
+    vectors = {mark: _sound(*row) for mark, *row in cursor}
+    if not vectors:
+        return [], None
+    reached = max(vectors)
+    # Apart from the vectors, so that chunks which share one share the bytes in memory, too.
+    cursor.execute(
+        "SELECT v.mark, c.cid, c.resource FROM findling.vectors v JOIN findling.chunks c ON c.ws = v.ws"
+        " AND c.digest = v.digest WHERE v.ws = %s AND v.model = %s AND v.mark > %s AND v.mark <= %s"
+        " ORDER BY v.mark, c.cid",
+        (ws, id_, since, reached),
+    )
+    return [VectorRow(mark, cid, resource, vectors[mark]) for mark, cid, resource in cursor], reached
+
+
+def _find_unembedded(
+    connection: Connection, ws: int, model: str, limit: int, skip: Container[bytes], known: _Reached | None
+) -> tuple[list[int], _Reached]:
+    """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and how far that reached."""
+    id_, _, covered = _find_model(connection, ws, model)
+    seq, chunks = connection.execute(
+        "SELECT seq, (SELECT count(*) FROM findling.chunks c WHERE c.ws = w.ws)"
+        " FROM findling.workspaces w WHERE ws = %s",
+        (ws,),
+    ).fetchone() or (0, 0)
+    if covered == chunks:
+        return [], _Reached(id_, seq, _LAST)
+    start = _first_resource(connection, ws, id_, known)
+    cids: list[int] = []
+    seen: set[bytes] = set()
+    first = _LAST
+    for cid, digest, resource in chain(_wanted(connection, ws, id_), _lacking(connection, ws, id_, start, limit)):
+        if resource is not None:
+            first = min(first, resource)
+        if len(cids) == limit:
+            break
+        if digest not in seen and digest not in skip:
+            seen.add(digest)
+            cids.append(cid)
+    else:
+        return cids, _Reached(id_, seq, first)
+    # Cut short among the wishes, the rest has not been looked at.
+    return cids, _Reached(id_, seq, start if first == _LAST else first)
+
+
+def _first_resource(connection: Connection, ws: int, model: int, known: _Reached | None) -> int:
+    """The resource to begin with: before the one reached, only resources written since can lack vectors.
+
+    Vectors that chunks use go only with their model, whose number never comes back.
+    """
+    if known is None or known.model != model or model == _NO_MODEL:
+        return 0
+    (changed,) = connection.execute(
+        "SELECT min(number) FROM findling.resources WHERE ws = %s AND seq > %s", (ws, known.seq)
+    ).fetchone() or (None,)
+    return known.resource if changed is None else min(changed, known.resource)
+
+
+def _wanted(connection: Connection, ws: int, model: int) -> Iterator[tuple[Any, ...]]:
+    cursor = connection.cursor(binary=True)
+    cursor.execute(
+        "SELECT c.cid, c.digest, NULL FROM findling.wanted w JOIN findling.chunks c ON c.ws = w.ws AND c.cid = w.cid"
+        f" WHERE w.ws = %s AND {_HAS_NONE} ORDER BY w.turn DESC",
+        (ws, model),
+    )
+    yield from cursor
+
+
+def _lacking(connection: Connection, ws: int, model: int, start: int, limit: int) -> Iterator[tuple[Any, ...]]:
+    """Chunks without a vector in the order of their resources, some more at a time than are asked for."""
+    place = start, -1
+    while True:
+        cursor = connection.cursor(binary=True)
+        cursor.execute(
+            "SELECT c.cid, c.digest, c.resource, c.ordinal FROM findling.chunks c WHERE c.ws = %s"
+            f" AND (c.resource, c.ordinal) > (%s, %s) AND {_HAS_NONE} ORDER BY c.resource, c.ordinal LIMIT %s",
+            (ws, *place, model, 2 * limit + 1),
+        )
+        rows = cursor.fetchall()
+        for *row, _ in rows:
+            yield tuple(row)
+        if len(rows) <= 2 * limit:
+            return
+        place = rows[-1][2:]
+
+
+def _find_damaged(connection: Connection, ws: int) -> Iterator[tuple[int, int]]:
+    """The models and marks of the vectors that are not what was put in."""
+    place = 0, 0
+    while True:
+        rows = (
+            connection.cursor(binary=True)
+            .execute(
+                "SELECT model, mark, digest, vector, sum FROM findling.vectors"
+                " WHERE ws = %s AND (model, mark) > (%s, %s) ORDER BY model, mark LIMIT %s",
+                (ws, *place, _VECTORS_PER_BATCH),
+            )
+            .fetchall()
+        )
+        if not rows:
+            return
+        yield from ((model, mark) for model, mark, digest, data, noted in rows if vector_sum(digest, data) != noted)
+        place = rows[-1][:2]
+
+
+def _drop_unused(connection: Connection, ws: int) -> int:
+    """Drop damaged vectors, those that no chunk uses, and models left with none; return how many vectors."""
+    damaged = list(_find_damaged(connection, ws))
+    models, marks = (bigints(model for model, _ in damaged), bigints(mark for _, mark in damaged))
+    dropped = connection.execute(
+        "WITH gone AS (DELETE FROM findling.vectors v USING unnest(%s, %s) AS u(model, mark)"
+        " WHERE v.ws = %s AND v.model = u.model AND v.mark = u.mark RETURNING v.model, v.digest),"
+        # Unlike an unused vector, a damaged one may serve chunks.
+        " less AS (SELECT gone.model, count(*) AS chunks FROM gone JOIN findling.chunks c ON c.ws = %s"
+        " AND c.digest = gone.digest GROUP BY gone.model),"
+        " counted AS (UPDATE findling.models m SET covered = covered - less.chunks FROM less WHERE m.ws = %s"
+        " AND m.id = less.model) SELECT FROM gone",
+        (models, marks, ws, ws, ws),
+    ).rowcount
+    dropped += connection.execute(
+        "DELETE FROM findling.vectors v WHERE v.ws = %s AND NOT EXISTS"
+        " (SELECT FROM findling.chunks c WHERE c.ws = v.ws AND c.digest = v.digest)",
+        (ws,),
+    ).rowcount
+    connection.execute(
+        "DELETE FROM findling.models m WHERE m.ws = %s AND NOT EXISTS"
+        " (SELECT FROM findling.vectors v WHERE v.ws = m.ws AND v.model = m.id)",
+        (ws,),
+    )
+    return dropped
+
+
+def _sound(digest: bytes, vector: bytes, noted: int) -> bytes:
+    if vector_sum(digest, vector) != noted:
+        raise CorruptError("a vector of the model is not what was put in", hint="findling doctor --repair")
+    return vector

@@ -68,6 +68,12 @@ class WriteLock:
         except (FileNotFoundError, ValueError):
             return None
 
+    def forget_holder(self) -> None:
+        """Have `holder` name nobody: this process took the lock, and could not use it."""
+        if self._file is not None:
+            with suppress(OSError):
+                os.ftruncate(self._file, 0)
+
     def __enter__(self) -> Self:
         if not self.acquire(self._timeout_s):
             holder = self.holder()

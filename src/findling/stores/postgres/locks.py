@@ -1,0 +1,166 @@
+"""Locks between all hosts that use a workspace: one of this host's files, then an advisory lock of the server.
+
+An open transaction holds the advisory lock, so it works behind a pooler in transaction mode, too. The server releases
+it with the connection, however its holder ends. Such a transaction has neither a number nor a snapshot: it keeps no
+row from being cleaned up.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import WorkspaceError
+from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.errors import PostgresErrors
+from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
+
+if TYPE_CHECKING:
+    from findling.stores.lock import WriteLock
+    from findling.stores.postgres.server.connections import Connection
+
+__all__ = ["PostgresLock"]
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.02
+
+_MOST_IDLE = 2
+"""Connections that a process keeps for its next lock: to open one takes 5 ms, a write 10."""
+
+_PATIENT = """
+SELECT set_config(name, '0', true) FROM pg_settings
+WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout', 'statement_timeout')
+"""
+"""An index run may take longer than an ordinary transaction should."""
+
+_KEPT_ALIVE = (
+    "BEGIN; SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10;"
+    " SET LOCAL tcp_keepalives_count = 3"
+)
+"""A host that is cut off holds nobody up for longer than a minute."""
+
+
+class PostgresLock:
+    """One lock of a workspace, by its name. `local` excludes the processes of this host, and names the holder."""
+
+    def __init__(self, place: PostgresPlace, name: str, local: WriteLock) -> None:
+        self._place, self._local = place, local
+        self._key = int.from_bytes(blake2b(f"{place.workspace}\0{name}".encode(), digest_size=8).digest(), signed=True)
+        self._connection: Connection | None = None
+        self._errors = PostgresErrors(place)
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Take the lock, waiting up to `timeout_s` seconds; return whether it was taken."""
+        deadline = time.monotonic() + timeout_s
+        if not self._local.acquire(timeout_s):
+            return False
+        try:
+            self._connection = self._locked(deadline)
+        finally:
+            if self._connection is None:
+                self._local.forget_holder()
+                self._local.release()
+        return self._connection is not None
+
+    def release(self) -> None:
+        """Release the lock; fine when it is not held."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _give_back(self._place, connection)
+        self._local.forget_holder()
+        self._local.release()
+
+    def holder(self) -> int | None:
+        """The process of this host that holds the lock; None when another host may, or nobody does."""
+        if self._connection is None and self._local.acquire(0.0):
+            self._local.forget_holder()
+            self._local.release()
+        return self._local.holder()
+
+    def _locked(self, deadline: float) -> Connection | None:
+        connection, is_taken = self._begin(), False
+        # Without parameters: those would leave a portal open, and that a snapshot.
+        question = f"SELECT pg_try_advisory_xact_lock({self._key:d})".encode()
+        pause = _FIRST_PAUSE_S
+        try:
+            while True:
+                with self._errors:
+                    row = connection.execute(question).fetchone()
+                is_taken = row is not None and bool(row[0])
+                remaining = deadline - time.monotonic()
+                if is_taken or remaining <= 0:
+                    return connection if is_taken else None
+                time.sleep(min(pause, remaining))
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+        finally:
+            if not is_taken:
+                _give_back(self._place, connection)
+
+    def _begin(self) -> Connection:
+        """A connection in a transaction that may last; one that was lost while it was idle is replaced."""
+        while True:
+            connection, is_new = _take(self._place)
+            try:
+                with self._errors:
+                    connection.execute(_KEPT_ALIVE)
+                    connection.execute(_PATIENT)
+                return connection
+            except WorkspaceError:
+                connection.close()
+                if is_new:
+                    raise
+
+
+_guard = threading.Lock()
+_idle: dict[str, list[Connection]] = {}
+_used: set[Connection] = set()
+
+
+def _take(place: PostgresPlace) -> tuple[Connection, bool]:
+    """A connection, and whether it was opened for this."""
+    with _guard:
+        kept = _idle.get(place.dsn)
+        connection = kept.pop() if kept else None
+        if connection is not None:
+            _used.add(connection)
+            return connection, False
+    connection = connect(place)
+    with _guard:
+        _used.add(connection)
+    return connection, True
+
+
+def _give_back(place: PostgresPlace, connection: Connection) -> None:
+    """End the transaction, and with it the lock; a connection that cannot is closed, which ends it as well."""
+    psycopg = load_psycopg()
+    with _guard:
+        if connection not in _used:
+            return  # the parent's
+        _used.discard(connection)
+    with suppress(psycopg.Error):
+        connection.execute("ROLLBACK")
+    is_idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    with _guard:
+        kept = _idle.setdefault(place.dsn, [])
+        if is_idle and len(kept) < _MOST_IDLE:
+            kept.append(connection)
+            return
+    connection.close()
+
+
+def _leave_to_parent() -> None:
+    # A forked child shares the sockets, so a lock would outlive the parent. psycopg itself leaves them to the parent.
+    global _guard
+    _guard = threading.Lock()
+    for connection in (*_used, *(one for kept in _idle.values() for one in kept)):
+        with suppress(Exception):  # closed already
+            os.close(connection.fileno())
+    _used.clear()
+    _idle.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

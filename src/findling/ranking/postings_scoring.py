@@ -1,4 +1,4 @@
-"""BM25 over postings: a small algebra of queries, and what each of them finds and scores.
+"""BM25 over postings: the entries that a query of the algebra finds, with their scores.
 
 The arithmetic is that of tantivy: lengths of one byte, k1 1.2, b 0.75, a phrase as one term that is as rare as all of
 its words. Sums follow the order of the clauses, so that a score depends on nothing but the entry and the statistics.
@@ -14,24 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.backends import STANDARD_B, STANDARD_K1
+from findling.ranking.postings_algebra import (
+    AllPart,
+    AnyTermPart,
+    BeginningPart,
+    BestPart,
+    BoostPart,
+    ConstantPart,
+    EveryPart,
+    NumbersPart,
+    Part,
+    RangePart,
+    RowPart,
+    SumPart,
+    TermPart,
+)
 
 __all__ = [
     "LENGTHS",
-    "AllPart",
-    "AnyTermPart",
-    "BeginningPart",
-    "BestPart",
-    "BoostPart",
-    "ConstantPart",
-    "EveryPart",
     "Matches",
-    "NumbersPart",
-    "Part",
     "Postings",
-    "RangePart",
-    "RowPart",
-    "SumPart",
-    "TermPart",
     "idf",
     "matches",
     "quantised",
@@ -90,110 +92,6 @@ class Postings(Protocol):
 
     def column(self, name: str) -> NDArray[np.int64]:
         """A number of each slot: `cid`, `turn` or `updated`; the least number stands for none."""
-
-
-class TermPart(NamedTuple):
-    """Entries with a term."""
-
-    field: str
-    term: str
-
-
-class AnyTermPart(NamedTuple):
-    """Entries with any of some terms, all with the score 1."""
-
-    field: str
-    terms: tuple[str, ...]
-
-
-class BeginningPart(NamedTuple):
-    """Entries with a term that begins so, all with the score 1."""
-
-    field: str
-    prefix: str
-
-
-class NumbersPart(NamedTuple):
-    """Entries with any of some numbers in a column, all with the score 1."""
-
-    column: str
-    numbers: tuple[int, ...]
-
-
-class RangePart(NamedTuple):
-    """Entries with a number from `first` on and below `end`, all with the score 1."""
-
-    column: str
-    first: int
-    end: int
-
-
-class EveryPart(NamedTuple):
-    """Every entry, or none of them, with the score 1."""
-
-    is_empty: bool = False
-
-
-class RowPart(NamedTuple):
-    """Entries with words in a row: at offsets, or two words with at most `slop` others between them.
-
-    A word that is a `BeginningPart` may be longer.
-    """
-
-    field: str
-    words: tuple[tuple[int, str | BeginningPart], ...]
-    slop: int = 0
-
-
-class BoostPart(NamedTuple):
-    """The same entries, with scores that count so much."""
-
-    part: Part
-    boost: float
-
-
-class ConstantPart(NamedTuple):
-    """The same entries, all with one score."""
-
-    part: Part
-    score: float
-
-
-class SumPart(NamedTuple):
-    """Entries that match any part, with the sum of their scores."""
-
-    parts: tuple[Part, ...]
-
-
-class AllPart(NamedTuple):
-    """Entries that match all of `musts` and none of `nots`; what they match of `shoulds` counts, too."""
-
-    musts: tuple[Part, ...]
-    shoulds: tuple[Part, ...] = ()
-    nots: tuple[Part, ...] = ()
-
-
-class BestPart(NamedTuple):
-    """Entries that match any part, with the best of their scores and a share of the others."""
-
-    parts: tuple[Part, ...]
-    share: float
-
-
-Part: TypeAlias = (
-    TermPart
-    | AnyTermPart
-    | BeginningPart
-    | NumbersPart
-    | RangePart
-    | EveryPart
-    | RowPart
-    | BoostPart
-    | ConstantPart
-    | SumPart
-    | AllPart
-    | BestPart
-)
 
 
 class Matches(NamedTuple):
@@ -380,7 +278,7 @@ class _Scorer:
         return self._scored(part.field, owners[firsts], counts, worth * boost)
 
     def _keys(self, field: str, words: Sequence[tuple[int, Sequence[str]]], slop: int) -> Entries:
-        """Where the row begins, as numbers of entries and positions in one; with slop, where its first word stands."""
+        """Beginnings of the row, each an entry and a position in one number; with slop, those of its first word."""
         common = self._common(
             [self._any([self._postings.term(field, form)[0] for form in forms]) for _, forms in words]
         )
@@ -396,7 +294,7 @@ class _Scorer:
         return keys
 
     def _standing(self, field: str, forms: Sequence[str], offset: int) -> Entries:
-        """Where a row would begin that has one of the forms at an offset, in marked entries."""
+        """Beginnings of rows that have one of the forms at an offset, in marked entries."""
         found = []
         for form in forms:
             entries, positions = self._postings.places(field, form)

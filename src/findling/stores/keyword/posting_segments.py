@@ -153,10 +153,10 @@ def pack_field(
     is_new_term = np.diff(pair_terms, prepend=-1) != 0
     starts = np.flatnonzero(is_new_term)
     has_rows = field in FIELDS
-    steps = _Pool(_gaps(pair_docs, is_new_term), starts)
-    numbers = _Pool(pair_docs, starts)
-    tfs = _Pool(np.diff(firsts, append=len(tokens)), starts)
-    places = _Pool(_gaps(positions, is_new), firsts[starts])
+    steps = _NumberLists(_gaps(pair_docs, is_new_term), starts)
+    numbers = _NumberLists(pair_docs, starts)
+    tfs = _NumberLists(np.diff(firsts, append=len(tokens)), starts)
+    places = _NumberLists(_gaps(positions, is_new), firsts[starts])
     ids = pair_terms[starts].tolist()
     bounds = [*starts.tolist(), len(firsts)]
     token_bounds = [*firsts[starts].tolist(), len(tokens)]
@@ -171,7 +171,7 @@ def pack_field(
         yield terms[ids[at]], PostingRow(end - start, own, often, where)
 
 
-class _Pool:
+class _NumberLists:
     """Lists of numbers one after the other, as bytes of several widths to cut pieces from; `most` is by list."""
 
     def __init__(self, values: Entries, starts: Entries) -> None:

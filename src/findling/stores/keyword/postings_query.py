@@ -9,7 +9,7 @@ from typing import Any
 from tantivy import FieldType, Occur
 
 from findling.domain.plans import FIELDS
-from findling.ranking.postings_scoring import (
+from findling.ranking.postings_algebra import (
     AllPart,
     AnyTermPart,
     BeginningPart,
@@ -19,12 +19,12 @@ from findling.ranking.postings_scoring import (
     EveryPart,
     NumbersPart,
     Part,
-    Postings,
     RangePart,
     RowPart,
     SumPart,
     TermPart,
 )
+from findling.ranking.postings_scoring import Postings
 from findling.text.analysis.stemming import forms_prefix, same_stem
 
 __all__ = ["PostingsQuery", "PostingsStatistics"]

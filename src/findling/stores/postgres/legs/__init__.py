@@ -1,0 +1,1 @@
+"""Legs that lie in PostgreSQL, so that a host that searches needs no index of its own."""

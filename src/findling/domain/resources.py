@@ -9,6 +9,7 @@ from typing import NamedTuple
 from findling.domain.values import record
 
 __all__ = [
+    "MADE_BY_MODELS",
     "PLACES",
     "RESERVED",
     "Chunk",
@@ -27,6 +28,9 @@ __all__ = [
 
 PLACES = ("title", "name", "description", "tags", "author", "body", "kept")
 """Places of an item's fields: the text fields of a chunk, or `kept`, which is stored and not searched."""
+
+MADE_BY_MODELS = ("situated", "model_names")
+"""Fields that language models have written about a resource; a store notes the name of each that is in use."""
 
 
 @record(kw_only=True)

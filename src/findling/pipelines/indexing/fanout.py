@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, LegIndex, TruthStore
-from findling.domain.resources import Chunk, Document
+from findling.domain.resources import MADE_BY_MODELS, Chunk, Document
 from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Legs:
 
     def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
         """Write to the truth and then to every leg; they are durable there with the next commit."""
-        if self._store.get_meta("situated"):
+        if any(map(self._store.get_meta, MADE_BY_MODELS)):
             from findling.pipelines.indexing.situated import carried
 
             documents = carried(self._store, documents)

@@ -1,24 +1,27 @@
-"""Sentences of a language model about the chunks of a workspace: their cost, asked for once, kept by content."""
+"""Sentences and names that a language model gives documents: their cost, asked for once, kept by content."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from findling.domain.errors import ModelError, ModelNotFoundError
-from findling.domain.resources import Document
+from findling.domain.resources import Document, Resource
 from findling.domain.values import record
-from findling.pipelines.indexing.situated import situated
+from findling.pipelines.indexing.situated import named, situated
 from findling.service.index.model_choice import choose_chat, may_send
 from findling.stores.reply_cache import ReplyCache, reply_key
-from findling.text.chunking.contexts import FIELD, SYSTEM, Sentences, asked, read_reply, sentences_of, tokens
+from findling.text.chunking import contexts
+from findling.text.chunking.code_grammars import CODE_LANGS
+from findling.text.mining import model_names
 
 if TYPE_CHECKING:
     from findling.models.ports import Chat
     from findling.service.index.writing import WorkspaceWriter
 
-__all__ = ["SituateCost", "SituateReport", "WorkspaceSituating"]
+__all__ = ["DocumentTask", "SituateCost", "SituateReport", "WorkspaceSituating"]
 
 CACHE = "contexts.sqlite"
 _MOST_KEPT = 1_000_000
@@ -38,11 +41,12 @@ _MOST_FAILURES = 3
 """Failures in a row that end a run: the provider is down, or its quota is used up."""
 
 _TOKENS_A_CHUNK, _TOKENS_BESIDES = 80, 200
+_TOKENS_OF_NAMES = 1_000
 
 
 @record(kw_only=True)
 class SituateCost:
-    """The work of a run before it starts: documents and chunks without sentences, and what asking for them costs.
+    """The work of a run before it starts: documents and chunks to ask about, and what asking costs.
 
     `kept` documents have a reply from before. `withheld` ones are private, `too_long` ones are left out.
     """
@@ -61,103 +65,210 @@ class SituateCost:
 
 @record(kw_only=True)
 class SituateReport:
-    """The outcome of a run: calls that were made, documents and chunks that have sentences now, and failures."""
+    """The outcome of a run: calls that were made, documents that have a reply now, and failures.
+
+    `chunks` have a sentence now; `names` were found in the documents, and of `merges` both names were.
+    """
 
     calls: int = 0
     documents: int = 0
     chunks: int = 0
+    names: int = 0
+    merges: int = 0
     failed: int = 0
     problems: tuple[str, ...] = field(default=())
+
+
+class DocumentTask(Protocol):
+    """One thing that a language model is asked about each document, and what becomes of the reply."""
+
+    @property
+    def field(self) -> str:
+        """The field of resources that holds it, and the note of a store that some have it."""
+
+    @property
+    def system(self) -> str:
+        """The instructions."""
+
+    def request(self, document: Document) -> str:
+        """The text that is sent; empty where there is nothing to ask."""
+
+    def is_done(self, document: Document, model: str, kept: Callable[[], str | None]) -> bool:
+        """Whether a document has it from this model; `kept` gives the reply from before, if there is one."""
+
+    def most_tokens(self, document: Document) -> int:
+        """Tokens that a reply may have."""
+
+    def tokens(self, request: str, document: Document) -> tuple[int, int]:
+        """About how many tokens a request sends, and how many come back."""
+
+    def found(self, document: Document, reply: str) -> Mapping[str, int]:
+        """Numbers of the things that a reply has for a document; empty for what is no reply."""
+
+    def attached(self, document: Document, model: str, reply: str) -> Document:
+        """The document with what a reply says; an empty one removes it."""
+
+
+class _SentenceTask:
+    """Implements `DocumentTask`: where each chunk stands in its document."""
+
+    field, system = contexts.FIELD, contexts.SYSTEM
+
+    def request(self, document: Document) -> str:
+        if len(document.chunks) < 2:
+            return ""
+        text = document.text
+        return contexts.asked(document.resource.title, [text[chunk.start : chunk.end] for chunk in document.chunks])
+
+    def is_done(self, document: Document, model: str, kept: Callable[[], str | None]) -> bool:
+        by, of = contexts.sentences_of(document.resource)
+        if by != model or all(chunk.cid in of for chunk in document.chunks):
+            return by == model
+        given = contexts.read_reply(kept() or "", len(document.chunks))  # a model may leave some out
+        return bool(given) and all(document.chunks[place].cid in of for place in given)
+
+    def most_tokens(self, document: Document) -> int:
+        return _TOKENS_A_CHUNK * len(document.chunks) + _TOKENS_BESIDES
+
+    def tokens(self, request: str, document: Document) -> tuple[int, int]:
+        return contexts.tokens(request, len(document.chunks))
+
+    def found(self, document: Document, reply: str) -> Mapping[str, int]:
+        sentences = contexts.read_reply(reply, len(document.chunks))
+        return {"chunks": len(sentences)} if sentences else {}
+
+    def attached(self, document: Document, model: str, reply: str) -> Document:
+        found = contexts.read_reply(reply, len(document.chunks))
+        of = {document.chunks[place].cid: sentence for place, sentence in found.items()}
+        return situated(document, contexts.Sentences(model, of))
+
+
+class _NameTask:
+    """Implements `DocumentTask`: the names in a document, and those that are one."""
+
+    field, system = model_names.FIELD, model_names.SYSTEM
+
+    def request(self, document: Document) -> str:
+        # Names in code are what it defines, which the rules know.
+        if document.resource.lang in CODE_LANGS or not document.text.strip():
+            return ""
+        return model_names.asked(document.resource.title, document.text)
+
+    def is_done(self, document: Document, model: str, kept: Callable[[], str | None]) -> bool:
+        said = model_names.names_of(document.resource)
+        return said.by == model and said.of == model_names.text_mark(document.text)
+
+    def most_tokens(self, document: Document) -> int:
+        return _TOKENS_OF_NAMES
+
+    def tokens(self, request: str, document: Document) -> tuple[int, int]:
+        return model_names.tokens(request)
+
+    def found(self, document: Document, reply: str) -> Mapping[str, int]:
+        said = model_names.read_names(reply, document.text)
+        return {} if said is None else {"names": len(said.names), "merges": len(said.same)}
+
+    def attached(self, document: Document, model: str, reply: str) -> Document:
+        said = model_names.read_names(reply, document.text) or model_names.SaidNames()
+        return named(document, said._replace(by=model if reply else ""))
 
 
 class WorkspaceSituating:
     """Has a language model say where chunks stand in their documents; a run that ends early continues with the next."""
 
-    def __init__(self, writer: WorkspaceWriter) -> None:
+    def __init__(self, writer: WorkspaceWriter, task: DocumentTask | None = None) -> None:
         self._writer = writer
+        self._task: DocumentTask = task or _SentenceTask()
         settings = writer.settings
         self._patient = settings.override(
             {"remote.timeout_s": max(_PATIENCE_S, settings["remote.timeout_s"])}, "findling situate"
         )
         self._cache = ReplyCache(writer.files.folder / CACHE, _MOST_KEPT)
 
+    @property
+    def names(self) -> WorkspaceSituating:
+        """The same for names in documents, which the graph then knows."""
+        return WorkspaceSituating(self._writer, _NameTask())
+
     def cost(self) -> SituateCost:
         """Count what a run would ask. Raises ModelNotFoundError when no language model is chosen."""
         chat = self._chat()
         counts = dict.fromkeys(("documents", "chunks", "calls", "kept", "tokens_sent", "tokens_received"), 0)
         left_out = {"withheld": 0, "too_long": 0}
-        for document in self._lacking(chat, left_out):
-            request, chunks = _request(document), len(document.chunks)
+        for document, request in self._lacking(chat, left_out):
             counts["documents"] += 1
-            counts["chunks"] += chunks
-            if self._cache.get(self._key(chat, request)) is not None:
+            counts["chunks"] += len(document.chunks)
+            if self._kept(chat, request) is not None:
                 counts["kept"] += 1
                 continue
             counts["calls"] += 1
-            sent, received = tokens(request, chunks)
+            sent, received = self._task.tokens(request, document)
             counts["tokens_sent"] += sent
             counts["tokens_received"] += received
         return SituateCost(model=chat.name, sent_to=chat.host, **counts, **left_out)
 
     def run(self, on_progress: Callable[[int], None] = lambda documents: None) -> SituateReport:
-        """Ask for all sentences that are missing; each reply is kept as it comes, so that a kill loses none.
+        """Ask about all documents that lack something; each reply is kept as it comes, so that a kill loses none.
 
         Raises ModelNotFoundError when no language model is chosen, and as `WorkspaceWriter.writing` does.
         """
         chat = self._chat()
-        calls = documents = chunks = failed = in_a_row = 0
+        calls = documents = failed = in_a_row = 0
+        counts = dict.fromkeys(("chunks", "names", "merges"), 0)
         problems: dict[str, None] = {}
-        waiting: list[tuple[Document, Sentences]] = []
-        for document in self._lacking(chat, {}):
-            request = _request(document)
-            key = self._key(chat, request)
-            reply = self._cache.get(key)
+        waiting: list[tuple[Document, str]] = []
+        for document, request in self._lacking(chat, {}):
+            reply = self._kept(chat, request)
             if reply is None:
                 calls += 1
                 try:
-                    reply = _ask(chat, request, len(document.chunks))
+                    reply = self._ask(chat, document, request)
                 except ModelError as error:
                     failed, in_a_row = failed + 1, in_a_row + 1
                     problems[str(error.message)] = None
                     if in_a_row == _MOST_FAILURES:
                         break
                     continue
-                self._cache.put(key, reply)
+                self._cache.put(self._key(chat, request), reply)
             in_a_row = 0
-            sentences = _sentences(document, chat.name, reply)
-            waiting.append((document, sentences))
-            documents, chunks = documents + 1, chunks + len(sentences.of)
+            waiting.append((document, reply))
+            documents += 1
+            for what, count in self._task.found(document, reply).items():
+                counts[what] += count
             if len(waiting) == _AT_A_TIME:
-                self._write(waiting)
+                self._write(chat.name, waiting)
                 on_progress(documents)
                 waiting = []
-        self._write(waiting)
-        return SituateReport(calls=calls, documents=documents, chunks=chunks, failed=failed, problems=tuple(problems))
+        self._write(chat.name, waiting)
+        return SituateReport(calls=calls, documents=documents, **counts, failed=failed, problems=tuple(problems))
 
     def restore(self) -> None:
-        """Give documents the sentences of replies from before, which an index run from nothing has dropped; no call."""
-        store, waiting = self._writer.store, list[tuple[Document, Sentences]]()
-        by = store.get_meta(FIELD) or ""
+        """Give documents what replies from before have said, which an index run from nothing has dropped; no call."""
+        store, waiting = self._writer.store, list[tuple[Document, str]]()
+        model = store.get_meta(self._task.field)
+        if not model:
+            return
         for rid in list(store.rids()):
             document = store.document(rid)
-            if document is None or len(document.chunks) < 2 or sentences_of(document.resource).of:
+            request = self._task.request(document) if document is not None else ""
+            if document is None or not request or self._task.field in document.resource.fields:
                 continue
-            if reply := self._cache.get(reply_key(by, SYSTEM, _request(document))):
-                waiting.append((document, _sentences(document, by, reply)))
+            if reply := self._cache.get(reply_key(model, self._task.system, request)):
+                waiting.append((document, reply))
             if len(waiting) == _AT_A_TIME:
-                self._write(waiting)
+                self._write(model, waiting)
                 waiting = []
-        self._write(waiting)
+        self._write(model, waiting)
 
     def remove(self) -> int:
-        """Remove all sentences; the number of documents that had some. Replies stay for another run."""
+        """Remove all that was said; the number of documents that had some. Replies stay for another run."""
         store = self._writer.store
-        rids = [resource.rid for resource in store.resources() if sentences_of(resource).of]
+        rids = [resource.rid for resource in store.resources() if self._task.field in resource.fields]
         with self._writer.files.writing():
-            store.set_meta(FIELD, "")  # else they would be kept as over an edit
+            store.set_meta(self._task.field, "")  # else they would be kept as over an edit
         for start in range(0, len(rids), _AT_A_TIME):
             found = [store.document(rid) for rid in rids[start : start + _AT_A_TIME]]
-            self._write([(document, Sentences("", {})) for document in found if document is not None])
+            self._write("", [(document, "") for document in found if document is not None])
         return len(rids)
 
     def _chat(self) -> Chat:
@@ -168,66 +279,53 @@ class WorkspaceSituating:
         return chat
 
     def _key(self, chat: Chat, request: str) -> bytes:
-        return reply_key(chat.name, SYSTEM, request)
+        return reply_key(chat.name, self._task.system, request)
 
-    def _lacking(self, chat: Chat, left_out: dict[str, int]) -> Iterator[Document]:
-        """The documents of several chunks in which some have no sentence of this model; `left_out` counts others."""
-        allowed = may_send(self._writer.settings) if chat.host else lambda resource: True
+    def _kept(self, chat: Chat, request: str) -> str | None:
+        return self._cache.get(self._key(chat, request))
+
+    def _ask(self, chat: Chat, document: Document, request: str) -> str:
+        """The reply about a document. Raises ModelError, also for one that says nothing of what was asked."""
+        reply = chat.complete(self._task.system, request, max_tokens=self._task.most_tokens(document))
+        if not self._task.found(document, reply):
+            what = "name" if self._task.field == model_names.FIELD else "sentence"
+            raise ModelError(f"{chat.name}: the reply has no {what} in it", hint="choose another chat.model")
+        return reply
+
+    def _lacking(self, chat: Chat, left_out: dict[str, int]) -> Iterator[tuple[Document, str]]:
+        """The documents to ask about, with the requests; `left_out` counts others."""
+        allowed: Callable[[Resource], bool] = may_send(self._writer.settings) if chat.host else lambda resource: True
         store = self._writer.store
         for rid in list(store.rids()):
             document = store.document(rid)
-            if document is None or len(document.chunks) < 2:
+            request = self._task.request(document) if document is not None else ""
+            if document is None or not request:
                 continue
-            by, of = sentences_of(document.resource)
-            if by == chat.name and all(chunk.cid in of for chunk in document.chunks):
+            if self._task.is_done(document, chat.name, partial(self._kept, chat, request)):
                 continue
             why = "withheld" if not allowed(document.resource) else "too_long" if _is_too_long(document) else ""
             if why:
                 left_out[why] = left_out.get(why, 0) + 1
-            elif by != chat.name or not self._is_all(chat, document, of):
-                yield document
+            else:
+                yield document, request
 
-    def _is_all(self, chat: Chat, document: Document, of: Mapping[int, str]) -> bool:
-        """Whether a document has all sentences that a kept reply has for it; a model may leave some out."""
-        kept = self._cache.get(self._key(chat, _request(document)))
-        given = read_reply(kept, len(document.chunks)) if kept is not None else {}
-        return bool(given) and all(document.chunks[place].cid in of for place in given)
-
-    def _write(self, found: Sequence[tuple[Document, Sentences]]) -> None:
-        """Store sentences of documents that are still what the model has read."""
+    def _write(self, model: str, found: Sequence[tuple[Document, str]]) -> None:
+        """Store what was said of documents that are still what the model has read."""
         if not found:
             return
         with self._writer.writing() as put:
             store = self._writer.store
-            if by := next((sentences.by for _, sentences in found if sentences.of), ""):
-                store.set_meta(FIELD, by)
-            now = [(store.document(document.resource.rid), document, sentences) for document, sentences in found]
+            if model:
+                store.set_meta(self._task.field, model)
+            now = [(store.document(document.resource.rid), document, reply) for document, reply in found]
             put(
                 [
-                    situated(present, sentences)
-                    for present, read, sentences in now
+                    self._task.attached(present, model, reply)
+                    for present, read, reply in now
                     if present is not None and present.text == read.text and _cids(present) == _cids(read)
                 ],
                 (),
             )
-
-
-def _ask(chat: Chat, request: str, chunks: int) -> str:
-    """The reply about a document. Raises ModelError, also for a reply without a sentence."""
-    reply = chat.complete(SYSTEM, request, max_tokens=_TOKENS_A_CHUNK * chunks + _TOKENS_BESIDES)
-    if not read_reply(reply, chunks):
-        raise ModelError(f"{chat.name}: the reply has no sentence in it", hint="choose another chat.model")
-    return reply
-
-
-def _sentences(document: Document, by: str, reply: str) -> Sentences:
-    found = read_reply(reply, len(document.chunks))
-    return Sentences(by, {document.chunks[place].cid: sentence for place, sentence in found.items()})
-
-
-def _request(document: Document) -> str:
-    text = document.text
-    return asked(document.resource.title, [text[chunk.start : chunk.end] for chunk in document.chunks])
 
 
 def _is_too_long(document: Document) -> bool:

@@ -74,8 +74,9 @@ class WorkspaceServices:
         ReadOnlyError and DiskFullError when the workspace cannot be written, CorruptError when only `rebuild` helps.
         """
         report = self._disk.index(on_progress=on_progress, rebuild=rebuild, reason=reason)
-        if rebuild and self._files.store.get_meta("situated"):
+        if rebuild and any(map(self._files.store.get_meta, ("situated", "model_names"))):
             self.situating.restore()
+            self.situating.names.restore()
         return report
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import ReadStore
-from findling.domain.resources import Chunk, Document, Resource
+from findling.domain.resources import MADE_BY_MODELS, Chunk, Document, Resource
 from findling.domain.results import SCHEMA_VERSION
 from findling.domain.values import read_json
 from findling.pipelines.answer.rankings import line_span
@@ -105,7 +105,7 @@ def passages(legs: Retrievers, ids: Sequence[str]) -> dict[str, str]:
 
 
 _SHOWN = ("rid", "type", "title", "path", "author", "lang", "tags", "created_at", "updated_at")
-_TOLD_OTHERWISE = frozenset({"apart", "links", "messages", "situated", "supersedes", "verdicts", "versions"})
+_TOLD_OTHERWISE = frozenset({"apart", "links", "messages", "supersedes", "verdicts", "versions", *MADE_BY_MODELS})
 """Fields whose content an answer tells in another way, or that only say where in the text something is."""
 
 

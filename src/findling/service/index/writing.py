@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from findling.domain.errors import CorruptError, QuotaError, StoreDamagedError
 from findling.domain.permissions import check_visibility
 from findling.domain.ports import TruthStore
-from findling.domain.resources import Document, Resource
+from findling.domain.resources import MADE_BY_MODELS, Document, Resource
 from findling.service.index.index_files import LAZY, OpenedWorkspace
 from findling.service.index.permissions import forget_rights
 from findling.service.index.recovery import keep_manifest
@@ -139,7 +139,7 @@ class WorkspaceWriter:
 
 def _carried(store: TruthStore, documents: Sequence[Document]) -> Iterable[Document]:
     """The documents with what a language model has said about chunks that stay, if one was ever asked."""
-    if not store.get_meta("situated"):
+    if not any(map(store.get_meta, MADE_BY_MODELS)):
         return documents
     from findling.pipelines.indexing.situated import carried
 

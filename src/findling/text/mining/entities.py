@@ -36,7 +36,7 @@ __all__ = [
 class Mention(NamedTuple):
     """A thing that a passage names: its key, the way it is written there, its kind and its weight.
 
-    `kind` is `title`, `heading`, `name`, `link`, `quoted`, `code`, `person` or `date`.
+    `kind` is `title`, `heading`, `name`, `link`, `quoted`, `code`, `person`, `date` or `model`.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""`findling situate`: a language model says where chunks stand in their documents."""
+"""`findling situate`: a language model says where chunks stand in their documents, or what these name."""
 
 from __future__ import annotations
 
@@ -28,26 +28,30 @@ __all__ = ["situate"]
 @click.command()
 @path_argument
 @click.option("-y", "--yes", is_flag=True, help="Send the documents without asking.")
-@click.option("--remove", is_flag=True, help="Remove all sentences again.")
+@click.option("--entities", is_flag=True, help="Ask for the names in each document, for the graph.")
+@click.option("--remove", is_flag=True, help="Remove all sentences, or names, again.")
 @json_option
 @workspace_option
-def situate(path: str, yes: bool, remove: bool, as_json: bool, workspace: str | None) -> int:
+def situate(path: str, yes: bool, entities: bool, remove: bool, as_json: bool, workspace: str | None) -> int:
     """Have a language model write a sentence about each chunk of PATH.
 
     The sentence says where a chunk stands in its document; chat.model writes it. Models read it in front of the chunk,
     and words find it; no hit shows it as text of the document. One call is made for each document of two or more
     chunks, and none for one that was sent before. The cost is shown first. A run that ends early continues with the
     next one.
+
+    With --entities it lists the names in each document, and those that mean the same thing. The graph then knows them
+    beside its own; nothing counts that the document does not hold.
     """
     settings = resolve(path, workspace=workspace)
     with opened(path, settings) as engine:
+        situating = engine.situating.names if entities else engine.situating
         if remove:
-            removed = engine.situating.remove()
+            removed = situating.remove()
             write_report(as_json, {"removed": removed}, f"removed from {counted(removed, 'document')}\n")
             return 0 if removed else 1
-        situating = engine.situating
         cost = situating.cost()
-        for line in _told(cost):
+        for line in _told(cost, "names of this model" if entities else "sentence"):
             note(line)
         if not cost.documents:
             write_report(as_json, {"cost": cost, "report": None}, "nothing to ask\n")
@@ -55,20 +59,22 @@ def situate(path: str, yes: bool, remove: bool, as_json: bool, workspace: str | 
         if cost.calls and not agrees(f"make {counted(cost.calls, 'call')} to {cost.model}", yes):
             return 1
         report = situating.run(lambda documents: note(f"{documents:,} of {counted(cost.documents, 'document')}"))
-        told = f"{counted(report.chunks, 'sentence')} in {counted(report.documents, 'document')}"
+        what = f"{counted(report.names, 'name')}, {counted(report.merges, 'merge')}"
+        told = f"{what if entities else counted(report.chunks, 'sentence')} in {counted(report.documents, 'document')}"
         write_report(as_json, {"cost": cost, "report": report}, f"{told}, {counted(report.calls, 'call')}\n")
         if report.problems:
-            what = f"{counted(report.failed, 'document')} failed: {report.problems[-1]}"
-            raise ProviderError(what, hint="findling situate continues where it was")
-        refine_in_background(engine, settings)
+            problem = f"{counted(report.failed, 'document')} failed: {report.problems[-1]}"
+            raise ProviderError(problem, hint="findling situate continues where it was")
+        if not entities:
+            refine_in_background(engine, settings)
     return 0
 
 
-def _told(cost: SituateCost) -> list[str]:
+def _told(cost: SituateCost, lack: str) -> list[str]:
     """The cost in words."""
     where = f" at {cost.sent_to}" if cost.sent_to else " on this machine"
     lines = [
-        f"{counted(cost.chunks, 'chunk')} of {counted(cost.documents, 'document')} have no sentence;"
+        f"{counted(cost.chunks, 'chunk')} of {counted(cost.documents, 'document')} have no {lack};"
         f" {counted(cost.calls, 'call')} to {cost.model}{where},"
         f" about {cost.tokens_sent:,} tokens to send and {cost.tokens_received:,} to receive"
     ]

@@ -11,6 +11,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,6 +75,7 @@ class Style(NamedTuple):
 
     title: Callable[[random.Random], str] = _title
     text: Callable[[random.Random], str] = _text
+    fields: Callable[[str], dict[str, str]] = lambda text: {}
 
 
 def _entries(seed: int, seen: int, hidden: int, style: Style = Style()) -> list[Entry]:  # noqa: B008 - it is a value
@@ -99,6 +101,7 @@ def _entries(seed: int, seen: int, hidden: int, style: Style = Style()) -> list[
         )
         # A hidden text may repeat a visible one.
         text = texts[number] if is_seen or chance.random() < 0.6 else chance.choice(texts)
+        resource = replace(resource, fields={**fields, **style.fields(text)})
         entries.append(Entry(resource, text, is_seen, not is_seen and chance.random() < 0.3))
     return entries
 

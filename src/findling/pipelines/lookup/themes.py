@@ -138,7 +138,8 @@ class _ThemeMap:
         self._groups = _grouped(self._near)
         self._counts = self._resources()
         self.labels = sorted(self._counts, key=self._rank)
-        self._read: dict[int, tuple[StoredChunk, Mapping[int, str]] | None] = {}
+        self._read: dict[int, StoredChunk | None] = {}
+        self._labelled: dict[int, Mapping[int, str]] = {}
 
     def label_of(self, cids: Sequence[int]) -> int | None:
         """The theme that most of these passages belong to, if any does."""
@@ -238,20 +239,17 @@ class _ThemeMap:
         return [int(place) for place in np.flatnonzero(np.isin(self._near.cids, wanted))]
 
     def _chunk(self, place: int) -> StoredChunk | None:
-        known = self._known(place)
-        return known[0] if known is not None else None
-
-    def _labels(self, place: int) -> Mapping[int, str]:
-        known = self._known(place)
-        return known[1] if known is not None else {}
-
-    def _known(self, place: int) -> tuple[StoredChunk, Mapping[int, str]] | None:
-        """A passage with its names; None when it is gone, or out of sight, since the graph was read."""
+        """A passage; None when it is gone, or out of sight, since the graph was read."""
         if place not in self._read:
             cid = int(self._near.cids[place])
-            stored = self._store.chunks([cid]).get(cid)
-            self._read[place] = None if stored is None else (stored, labels_of(stored))
+            self._read[place] = self._store.chunks([cid]).get(cid)
         return self._read[place]
+
+    def _labels(self, place: int) -> Mapping[int, str]:
+        if place not in self._labelled:
+            stored = self._chunk(place)
+            self._labelled[place] = labels_of(stored) if stored is not None else {}
+        return self._labelled[place]
 
 
 def _within(near: Neighbourhood, allowed: Collection[int] | None) -> Neighbourhood:

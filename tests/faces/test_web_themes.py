@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import Settings, load_settings
 from tests.browser import why_not
 from tests.faces.web_servers import WebPage, WebServer
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "never")
 
@@ -128,6 +132,7 @@ def test_a_theme_that_is_gone_is_said(page: WebPage) -> None:
     page.open("?theme=0123456789abcdef")
     page.see("#notices", "0123456789abcdef")
     assert page.texts("#themes-link") == ["Themes"]
+    assert all("404" in complaint for complaint in page.complaints())
 
 
 def test_script_in_a_theme_is_text(page: WebPage) -> None:
@@ -149,7 +154,25 @@ def test_every_link_has_a_name_and_every_list_too(page: WebPage) -> None:
     assert page.run("return document.querySelector('nav [aria-current=page]').id") == "themes-link"
 
 
-def test_without_shared_names_there_is_nothing_to_browse(page: WebPage, tmp_path: Path) -> None:
+def test_the_list_fits_on_a_narrow_screen(page: WebPage) -> None:
+    size = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        _browse(page)
+        assert page.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_keys_of_the_glossary_do_not_reach_the_themes(page: WebPage) -> None:
+    _browse(page)
+    page.click('nav [data-view="glossary"]')
+    page.see("#candidates", "Nothing waits for a decision.")
+    page.press("j")
+    assert page.focused() == "glossary-title"
+
+
+def test_without_shared_names_there_is_nothing_to_browse(driver: WebDriver, tmp_path: Path) -> None:
     root = tmp_path / "plain"
     root.mkdir()
     (root / "one.txt").write_text("nothing of that kind\n")
@@ -159,7 +182,7 @@ def test_without_shared_names_there_is_nothing_to_browse(page: WebPage, tmp_path
         engine.index()
     served = WebServer(root, settings)
     try:
-        other = WebPage(page.driver, served)
+        other = WebPage(driver, served)
         other.open("?view=themes")
         other.see("#theme-list", "No two documents name the same thing.")
     finally:

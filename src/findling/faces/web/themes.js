@@ -68,7 +68,7 @@ function item({ id, names, summary, resources, passages }, workspace) {
   const open = { class: "open-theme", href: addressOf({ ...start, theme: id }), data: { state: "" } };
   return h(
     "li",
-    { class: "candidate theme" },
+    { class: "theme" },
     h("h3", {}, h("a", open, h("bdi", {}, visible(title)))),
     h("p", { class: "where" }, size.map((part) => h("span", {}, part))),
     summary ? h("blockquote", { dir: "auto" }, visible(summary)) : "",

@@ -204,7 +204,7 @@ def test_a_long_document_is_named_by_its_title_and_does_not_fill_the_answer(engi
 def test_themes_take_turns_and_are_described(engine: Engine) -> None:
     for theme, names in {"river": ["Elbe", "Moldau"], "band": ["Queen", "Abba"]}.items():
         for one in range(3):
-            text = f"This {theme} text {one} tells how {names[0]} met {names[1]} once more. It ends here."
+            text = f"This {theme} text {one} tells how {names[0]} met {names[1]} 1.5 times more. It ends here."
             engine.add([(Resource(rid=f"note:{theme}{one}", type="note", title=""), text)])
     for name in ("Elbe", "Queen"):
         engine.add([(Resource(rid=f"note:{name}", type="note", title=name), f"All about {name} is here.")])
@@ -216,6 +216,7 @@ def test_themes_take_turns_and_are_described(engine: Engine) -> None:
     for theme in told["themes"]:
         assert theme["passages"] >= 3
         assert any(name in theme["summary"] for name in theme["names"])
+        assert theme["summary"].endswith("1.5 times more."), "a point within a sentence ends none"
     high, low, dual = (
         [hit.rid for hit in engine.search(question, graph_mode=mode, limit=10).hits] for mode in ("high", "low", "dual")
     )

@@ -58,6 +58,19 @@ def test_a_path_has_the_passage_that_proves_each_step(engine: Engine) -> None:
         assert engine.fetch(step.passage.id).path == step.passage.path
 
 
+def test_a_passage_that_writes_both_names_connects_them_also_behind_its_ten_names(engine: Engine) -> None:
+    many = ", ".join(f"Anna Bell{letter} Crown" for letter in "abcdefghijkl")
+    note = f"# Zed Quarry\n\nIt was seen by {many}, and told in Latin.\n"
+    (engine.root / "people" / "Zed Quarry.md").write_text(note)
+    (engine.root / "places" / "Latin.md").write_text("# Latin\n\nA language of Rome.\n")
+    engine.index()
+    assert chains(engine.related("Zed Quarry", "Latin")) == ["Zed Quarry → Latin"]
+    assert chains(engine.related("Latin", "Zed Quarry")) == ["Latin → Zed Quarry"]
+    (engine.root / "people" / "Zed Quarry.md").write_text(note.replace("Latin", "latinate words"))
+    engine.index()
+    assert chains(engine.related("Zed Quarry", "Latin")) == []
+
+
 def test_a_path_is_the_same_from_either_end_and_no_longer_than_allowed(engine: Engine) -> None:
     there, back = engine.related("jump for glory", "Baltimore"), engine.related("Baltimore", "jump for glory")
     assert chains(there) == ["Jump for Glory → Raoul Walsh → Miriam Cooper → Baltimore"]

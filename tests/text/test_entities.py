@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from findling.domain.resources import Resource
+from findling.text.mining.chunk_names import chunk_names
 from findling.text.mining.entities import (
     MOST_MENTIONS,
     asked_keys,
@@ -80,6 +82,36 @@ def test_the_first_word_of_a_sentence_is_no_name() -> None:
     assert "gisvi" in keys("Gisvi was born. Gisvi died.")
     assert keys("Cats sleep. Cats eat what cats like.") == set()
     assert keys("The Beatles came.") == {"beatles"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I’m here and I’m late. Let's go, Let's go. We hope It's true. They Don't know, said Anna.", {"anna"}),
+        ("He told Ben: That's John's dog, and I've seen it.", {"ben", "john"}),
+        ("Hey Li Hua, come! Thanks, Nate Brown.", {"li hua", "nate brown"}),
+        ("RESULTS The trial ended. It took Vitamin A and King Charles I to do it.", {"results", "vitamin a"}),
+        ("В Москве холодно. На Волге тепло.", {"москве", "волге"}),
+        ("Los Angeles is big. It was quiet on Good Friday.", {"los angeles", "good friday"}),
+    ],
+)
+def test_little_words_are_no_names_and_no_part_of_them(text: str, expected: set[str]) -> None:
+    assert keys(text) - {"king charles i"} == expected
+
+
+def test_labels_before_a_colon_do_not_speak() -> None:
+    chat = "Time: 9:00\nAnna: I am late.\nTime: 9:05\nBen: I am here.\nTime: 9:10\nAnna: Fine.\n"
+    assert {one.key for one in mentions_of(chat) if one.kind == "person"} == {"anna", "ben"}
+
+
+def test_a_heading_of_code_names_what_it_defines() -> None:
+    resource = Resource(rid="file:a.go", type="file", path="a.go", lang="go")
+    found = {
+        mention.label: mention.kind
+        for heading in ("func (c *Context) BindWith", "type header struct", "func one, func two…")
+        for mention in chunk_names(resource, (heading,), "")
+    }
+    assert found == {"BindWith": "title", "header": "title"}
 
 
 def test_a_family_name_is_that_of_the_full_name_beside_it() -> None:

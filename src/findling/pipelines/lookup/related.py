@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.queries import Filters, Phrase
+from findling.domain.queries import All, Filters, Phrase
 from findling.domain.reports import (
     RelatedAnswer,
     RelatedDocument,
@@ -129,6 +129,9 @@ class _Relating:
 
     def paths(self, one: _Thing, other: _Thing, limit: int, hops: int) -> Iterator[RelatedPath]:
         """The paths between two things, the short and strong ones first."""
+        if not (one.is_document or other.is_document or one.cids.keys() & other.cids.keys()):
+            both = dict.fromkeys(self._together(one.label, other.label), _share(0))
+            one, other = (thing._replace(cids={**both, **thing.cids}) for thing in (one, other))
         part = self._part(self._rows.around((), [*one.cids, *other.cids]))
         starts, ends = part.starts(one), part.starts(other)
         passed = part.things(one.hashes | other.hashes)
@@ -212,6 +215,13 @@ class _Relating:
         found = self._legs.keyword.search(Phrase(name), Filters(within=self._below), _BY_WORDS)
         hashes = frozenset(map(hash_of, self._keys(name)))
         return _Thing(name, hashes, {cid: _share(0) for cid, _ in found.hits}) if found.hits else None
+
+    def _together(self, *labels: str) -> list[int]:
+        """The passages that write both names, which need not be among the ten that the graph knows of them."""
+        both = All(tuple(map(Phrase, labels)))
+        found = self._legs.keyword.search(both, Filters(within=self._below), _BY_WORDS)
+        read = ((cid, self._chunk(cid)) for cid, _ in found.hits)
+        return [cid for cid, known in read if known is not None and all(one in known[0].text for one in labels)]
 
     def _keys(self, name: str) -> list[str]:
         """The key of a name, and those of what the glossary calls it otherwise."""

@@ -32,7 +32,8 @@ _MARKS = "#*|>- "
 """Marks of headings, lists and tables in front of a sentence."""
 
 _ENDS = ".!?。！？"
-_SENTENCE = re.compile(r"[^\s.!?。！？](?:[^.!?。！？\n]|\.(?=\w)){15,400}[.!?。！？]?")
+_SENTENCE = re.compile(r"[^\s.!?。！？](?:[^.!?。！？\n]|(?<=\b[^\W\d_])\.|\.(?=\w)){15,400}[.!?。！？]?")
+"""A sentence; a point behind a single letter, or before one, is no end: `Washington, D.C.`, `1.5`."""
 
 
 class GraphTheme(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from zlib import crc32
 
@@ -37,6 +38,7 @@ def chunk_names(resource: Resource, heading: Sequence[str], text: str) -> list[M
     language model has found, of the kind `model`, if the owner has asked one.
     """
     title, is_code = _title(resource), resource.lang in CODE_LANGS
+    heading = [*map(_defined, heading)] if is_code else heading
     people = (resource.author,) if resource.author and resource.type != "file" else ()
     defines = [line.name for line in named_lines(text, resource.lang)] if is_code else ()
     found = mentions_of("" if is_code else text, title, heading, defines=defines, people=people)
@@ -48,6 +50,18 @@ def chunk_names(resource: Resource, heading: Sequence[str], text: str) -> list[M
 
         kept += mentions_by_model(resource, text, {one.key for one in kept})[:_MOST_BY_MODEL]
     return kept
+
+
+def _defined(heading: str) -> str:
+    """The name in a heading of code such as `func (c *Context) Bind`; empty for several, which the code itself names."""
+    bare = "" if ", " in heading or heading.endswith("…") else _ASIDE.sub(" ", heading)
+    return next((word for word in reversed(_WORD.findall(bare)) if word not in _KINDS), "")
+
+
+_ASIDE = re.compile(r"<[^<>]*>|\([^()]*\)")
+_WORD = re.compile(r"[^\W\d]\w*")
+_KINDS = frozenset({"struct", "interface", "enum"})
+"""Words that stand behind the name of a type in Go."""
 
 
 def _title(resource: Resource) -> str:

@@ -181,10 +181,10 @@ def _runs(text: str) -> Iterator[str]:
         run = match[0]
         is_first = _begins_sentence(text, match.start())
         for part in (run,) if _PARTICLE_WORDS.isdisjoint(run.split(" ")) else _parts(run):
-            name = _without_first(part) if is_first else part
+            name = _without_last(_without_first(part) if is_first else part)
             is_doubtful = is_first and name is part and " " not in name
             is_first = False
-            if len(name) < 2 or name.lower() in _LITTLE:
+            if len(name) < 2 or _is_little(name):
                 continue
             if is_doubtful and not _is_acronym(name):
                 unsure.append(name)
@@ -209,9 +209,23 @@ _LITTLE = (
         "it they this that these those there their he she i we you although despite according unlike however meanwhile "
         "moreover furthermore finally then today later early first second third also additionally following several no "
         "not mr mrs ms dr st january february march april may june july august september october november december "
-        "monday tuesday wednesday thursday friday saturday sunday".split()
+        "monday tuesday wednesday thursday friday saturday sunday "
+        # Words that a chat begins with
+        "hey hi hello thanks yeah yep wow bye oh haha ok okay btw maybe sometimes absolutely let "
+        # Prepositions and pronouns of Russian, French and Spanish; articles begin names, as in Los Angeles
+        "в во на по за из от до со об к с у и а но он она оно они мы вы я это этот эта эти как так что кто где когда "
+        "при для без под над после перед все его её их dans pour avec sur par mais nous vous elle ils elles cette ces "
+        "je qui que quand comme depuis après avant con por para pero desde cuando como este esta ella ellos".split()
     )
 )
+_CONTRACTED = re.compile(r"n['’]t$|['’]\w{1,2}$")
+
+
+def _is_little(word: str) -> bool:
+    """Whether a word is little, also where it is contracted: `I'm`, `Let’s`, `Don't`. `Anna's` is not."""
+    lower = word.lower()
+    head = _CONTRACTED.sub("", lower)
+    return lower in _LITTLE or (head != lower and (head in _LITTLE or lower.endswith(("n't", "n’t"))))
 
 
 def _begins_sentence(text: str, start: int) -> bool:
@@ -229,10 +243,23 @@ def _is_acronym(word: str) -> bool:
 def _without_first(name: str) -> str:
     """The name without the little words that a sentence begins with."""
     first, _, rest = name.partition(" ")
-    while rest and first.lower() in _LITTLE:
+    while rest and _is_little(first) and first not in _ROMANCE:
         name = rest
         first, _, rest = name.partition(" ")
     return name
+
+
+_ROMANCE = frozenset("El La Las Le Les Lo Los".split())
+"""Articles before a capital belong to a name, since these languages write nouns small: Los Angeles, La Paz."""
+
+
+def _without_last(name: str) -> str:
+    """The name without the first word of a sentence behind it, as in METHODS We. Good Friday and Vitamin A stay whole."""
+    first, _, last = name.rpartition(" ")
+    return first if first and last.lower() in _BEGINNING else name
+
+
+_BEGINNING = frozenset("the we our to in of an it they he she this that these those there at on for as with by".split())
 
 
 def _parts(run: str) -> Iterator[str]:

@@ -22,6 +22,9 @@ _MARKS = re.compile(
 )
 _MARK_SIGNS = re.compile('[\\[`“„«"「『《〈@]')
 _SPEAKER = re.compile(r"^(?:\[[^\]\n]{4,40}\] ?|[\d/.,:TAPM -]{5,28})?([^\W\d_][\w.' -]{1,30}): ", re.M)
+_LABELS = frozenset("time date note subject from to cc question answer example warning".split())
+"""Words before a colon that are nobody who speaks."""
+
 _MARK_KINDS = {"wiki": "link", "link": "link", "code": "code", "mail": "person", "handle": "person"}
 
 
@@ -36,7 +39,12 @@ def marked_names(text: str) -> Iterator[tuple[str, str]]:
     if ": " in text:
         speakers = Counter(_SPEAKER.findall(text))
         for speaker, count in speakers.items():
-            if speaker[0].isupper() and (count > 1 or len(speakers) > 2) and len(speaker.split()) <= 3:
+            if (
+                speaker[0].isupper()
+                and speaker.lower() not in _LABELS
+                and (count > 1 or len(speakers) > 2)
+                and len(speaker.split()) <= 3
+            ):
                 yield "person", speaker
 
 

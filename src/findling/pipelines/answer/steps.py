@@ -9,8 +9,8 @@ from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import GROUPS, Node
 from findling.domain.resources import StoredChunk
-from findling.domain.results import Degradation, Hit
-from findling.pipelines.answer.rankings import Ranked, Ranking, StepContext, grouped, reach
+from findling.domain.results import Degradation, Hit, Step
+from findling.pipelines.answer.rankings import Ranked, Ranking, StepContext, group_of, grouped, reach
 from findling.pipelines.retrieve.legs import SEMANTIC, Found, Retrievers
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
 from findling.pipelines.retrieve.query_planner import WORDS, AnalyzedQuery
@@ -249,6 +249,17 @@ def _matches(legs: Retrievers, question: AnalyzedQuery, rid: str) -> bool:
     return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
 
 
+def _with_counts(groups: Sequence[Ranked], by: str, looked_at: int) -> list[Ranked]:
+    """The groups, each of several passages with a step that counts them; it moves nothing."""
+    return [_with_count(group, by, looked_at) if group.others else group for group in groups]
+
+
+def _with_count(group: Ranked, by: str, looked_at: int) -> Ranked:
+    whose = "of this thread" if group_of(group.stored.resource, by) != group.stored.resource.rid else "of it"
+    reason = f"{1 + len(group.others):,} passages {whose} among the best {looked_at:,}"
+    return group._replace(steps=(*group.steps, Step(name="group", factor=1.0, reason=reason)))
+
+
 STEPS = (
     PlanStep("read", lambda context: context.reads, _post("set_unread_aside")),
     PlanStep("novelty", _is_to_hold_back, _hold_back),
@@ -267,6 +278,6 @@ STEPS = (
     PlanStep(
         "group",
         lambda context: context.plan.group != "none",
-        lambda ranking, context: grouped(ranking, context.plan.group),
+        lambda ranking, context: _with_counts(grouped(ranking, context.plan.group), context.plan.group, len(ranking)),
     ),
 )

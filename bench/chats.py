@@ -61,7 +61,7 @@ def main() -> int:
     if given.window:
         service._WINDOW = given.window
     collection = read_collection(given.collection)
-    with _workspace() as engine:
+    with in_workspace() as engine:
         report = WorkspaceChats(engine.writer).add(threads_of(collection))
         chunks = engine.status().chunks
         print(
@@ -114,7 +114,7 @@ def _measure_cost(count: int) -> None:
     first = 0.0
     for goes in (1, 10, 100):
         size = count // goes
-        with _workspace() as engine:
+        with in_workspace() as engine:
             chats = WorkspaceChats(engine.writer)
             costs = []
             for go in range(goes):
@@ -144,7 +144,7 @@ def made_messages(start: int, count: int) -> Iterator[Message]:
 
 
 @contextmanager
-def _workspace() -> Iterator[Engine]:
+def in_workspace() -> Iterator[Engine]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         root = Path(place, "root")
         root.mkdir()

@@ -9,6 +9,7 @@ JOBS   ?= 3
 export PYTHONDONTWRITEBYTECODE =
 
 CORE := $(wildcard src/findling/core/*.[ch])
+PLUGINS := $(wildcard plugins/*)
 
 .PHONY: demo test test-long docs wheels clean
 
@@ -18,10 +19,14 @@ $(BIN)/findling: pyproject.toml hatch_build.py $(CORE)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[code,models,postgres,serve,langchain,llama-index,haystack,llm]'
 	@touch $@
 
+$(BIN)/.plugins: $(BIN)/findling $(PLUGINS:%=%/pyproject.toml)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PLUGINS:%=--editable ./%)
+	@touch $@
+
 demo: $(BIN)/findling
 	$(BIN)/findling "how is a stale index noticed" docs
 
-test: $(BIN)/findling
+test: $(BIN)/findling $(BIN)/.plugins
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

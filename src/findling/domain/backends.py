@@ -44,6 +44,7 @@ __all__ = [
     "StoreIdentity",
     "Variant",
     "VectorTable",
+    "VectorTables",
 ]
 
 STANDARD_K1, STANDARD_B = 1.2, 0.75
@@ -128,6 +129,19 @@ class VectorTable(VectorRows, Protocol):
 
     def damaged_parts(self) -> list[str]:
         """The parts that are not what was written; every byte is read."""
+
+
+class VectorTables(Protocol):
+    """The vectors of a workspace by model: those of its backend, or elsewhere. `Backend` says the rest."""
+
+    def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
+        """Open the vectors of a model. Raises CorruptError, ProviderError when a server does not answer."""
+
+    def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
+        """The `state` of the vectors of a model."""
+
+    def discard_vectors(self, model: str | None = None) -> None:
+        """Delete the table of a model, or of all. The caller holds the write lock."""
 
 
 class Neighbourhood(NamedTuple):

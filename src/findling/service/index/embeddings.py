@@ -168,8 +168,9 @@ class WorkspaceVectors:
 
     def writable(self) -> list[InstantLeg | RefinedLeg]:
         """The legs that are written while files are indexed, in step with the truth. The caller holds the lock."""
-        with self._guard:
+        with self._guard, contextlib.suppress(LockedError, ModelError):  # elsewhere, and away now
             return [self._sound(instant_embedder())] if self._settings["semantic.instant"] else []
+        return []
 
     def legs(self) -> Iterator[tuple[str, InstantLeg | RefinedLeg | CorruptError]]:
         """The legs as they are, or what is wrong with them; for checks."""
@@ -186,7 +187,7 @@ class WorkspaceVectors:
     def rebuild(self) -> None:
         """Make the legs anew from the truth, and forget vectors that no chunk needs. The caller holds the lock."""
         self.close()
-        self._files.backend.discard_vectors()
+        self._files.vectors.discard_vectors()
         self._files.store.drop_vectors()
         self.writable()
 
@@ -343,7 +344,7 @@ class WorkspaceVectors:
         try:
             leg = self._leg(embedder, again=True)
         except CorruptError:
-            self._files.backend.discard_vectors(embedder.fingerprint)
+            self._files.vectors.discard_vectors(embedder.fingerprint)
             leg = self._leg(embedder, again=True)
         if not catch_up(store, leg) and leg.has_news():
             leg.commit(store.seq())
@@ -364,7 +365,7 @@ class WorkspaceVectors:
             # A provider tells the length of its vectors only with the first of them.
             row = None if embedder.dimensions else next(iter(store.vector_rows(key, 0)), None)
             dimensions = embedder.dimensions or (len(row.vector) // 2 if row else 0)
-            table = self._files.backend.vector_table(store.get_meta("store_id") or "", key, dimensions)
+            table = self._files.vectors.vector_table(store.get_meta("store_id") or "", key, dimensions)
             is_instant = embedder is instant_embedder()
             self._legs[key] = InstantLeg(table, instant_codes) if is_instant else RefinedLeg(table, store, key)
         return self._legs[key]

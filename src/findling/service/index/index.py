@@ -9,7 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from findling.domain.errors import CorruptError, NotIndexedError, ReplacedError, StoreDamagedError
+from findling.domain.errors import (
+    CorruptError,
+    LockedError,
+    NotIndexedError,
+    ProviderError,
+    ReplacedError,
+    StoreDamagedError,
+)
 from findling.domain.results import Degradation
 from findling.service.index.index_files import OpenedWorkspace, Reader
 from findling.service.workspace.workspace import Workspace, home_folder
@@ -48,6 +55,7 @@ class Index:
             subject=workspace.subject,
             before_first_write=partial(_settle, workspace, settings),
             auto_bytes=settings["snapshot.auto_bytes"],
+            vectors=settings["store.vectors"],
         )
         self._opening = threading.RLock()
         self._vectors: WorkspaceVectors | None = None
@@ -218,8 +226,8 @@ class Index:
 
         store = self.files.store
         try:
-            state = self.files.backend.vector_state(store.get_meta("store_id") or "", InstantEmbedder.fingerprint)
-        except CorruptError:
+            state = self.files.vectors.vector_state(store.get_meta("store_id") or "", InstantEmbedder.fingerprint)
+        except (CorruptError, LockedError, ProviderError):
             return False
         return state.get("seq", 0) == store.seq()
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ from findling.service.workspace.workspace import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
 if TYPE_CHECKING:
+    from findling.domain.backends import VectorTables
     from findling.models.ports import Embedder
     from findling.pipelines.indexing.lasting_look import LastingLook
     from findling.pipelines.retrieve.legs import Retrievers
@@ -68,7 +70,7 @@ class OpenedWorkspace:
     """The truth store and the keyword leg of one folder. Nothing is created before something is written.
 
     `subject` is what a new workspace is noted to index, nothing for one without files; None leaves that to others.
-    `auto_bytes` is how much automatic snapshots may take.
+    `auto_bytes` is how much automatic snapshots may take. `vectors` is the URL of vectors outside of the backend.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class OpenedWorkspace:
         subject: str | None = None,
         before_first_write: Callable[[], Iterable[Degradation]] = tuple,
         auto_bytes: int = 0,
+        vectors: str = "",
     ) -> None:
         self.folder = folder
+        self._vectors_at = vectors
         self.backend = backend_at(folder)
         self.backend.snapshot_bytes = auto_bytes
         self.subject = subject
@@ -97,6 +101,15 @@ class OpenedWorkspace:
         self.has_looked = self.is_left_open = False
         # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
         self._opening = threading.RLock()
+
+    @cached_property
+    def vectors(self) -> VectorTables:
+        """The vectors: those of the backend, unless the settings name another place."""
+        if not self._vectors_at:
+            return self.backend
+        from findling.service.workspace.backends import open_vectors
+
+        return open_vectors(self._vectors_at, self.folder)
 
     @property
     def exists(self) -> bool:

@@ -182,6 +182,7 @@ _SETTINGS = (
     _row(
         "store.place", "home", "Place of a new index: with all others, or in the indexed folder.", ("home", "project")
     ),
+    _row("store.vectors", "", "URL of vectors kept elsewhere, such as chroma:PATH of a plugin; empty: in the index."),
     _row("quota.resources", 0, "The most resources of a workspace that sets no quota itself; 0: any."),
     _row("quota.text", 0, "The most characters of text, likewise.", kind="size"),
     _row("quota.disk", 0, "The most bytes on disk, likewise.", kind="size"),

@@ -1,26 +1,31 @@
-"""Backends by the URLs of their places: `file:` is local, entry points `findling.backends` bring the others."""
+"""Backends and vectors by URLs: `file:` is local, entry points `findling.backends`, `findling.vectors` bring others."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, WorkspaceError
 
 if TYPE_CHECKING:
-    from findling.domain.backends import Backend
+    from findling.domain.backends import Backend, VectorTables
 
 __all__ = [
     "folder_of_url",
     "is_url",
     "open_backend",
+    "open_vectors",
     "require",
     "shown_url",
 ]
 
 _GROUP = "findling.backends"
 """The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`."""
+
+_VECTORS = "findling.vectors"
+"""The entry points of vectors elsewhere: the name is the scheme, the value `(url, folder) -> VectorTables`."""
 
 _URL = r"(?s)([a-z][a-z0-9+.-]+):.*"
 """A scheme has two letters at least: one is a drive of Windows."""
@@ -37,27 +42,42 @@ def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
         from findling.stores.local.backend import LocalBackend
 
         return LocalBackend(path)
+    factory = _plugin(_GROUP, url, "places")
+    if folder is None:
+        scheme = url.partition(":")[0]
+        raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
+    backend: Backend = factory(url, folder)
+    return backend
+
+
+def open_vectors(url: str, folder: Path) -> VectorTables:
+    """Vectors outside of the backend, by a URL whose scheme a plugin serves. Raises as `open_backend` does."""
+    if not is_url(url):
+        raise InvalidValueError(f"store.vectors: {url!r} is no URL", hint="chroma:PATH, chroma:http://HOST:PORT")
+    tables: VectorTables = _plugin(_VECTORS, url, "vectors")(url, folder)
+    return tables
+
+
+def _plugin(group: str, url: str, what: str) -> Callable[[str, Path], Any]:
+    """The factory that an entry point names for the scheme of a URL."""
     scheme = url.partition(":")[0]
     from importlib.metadata import entry_points  # 15 ms that a local place has no use for
 
-    known = {found.name: found for found in entry_points(group=_GROUP)}
+    known = {found.name: found for found in entry_points(group=group)}
     if scheme not in known:
-        others = ", ".join(sorted({*known, "file"}))
+        others = ", ".join(sorted({*known, *(["file"] if group == _GROUP else [])})) or "none"
         raise MissingExtraError(
-            f"no installed package serves places of the kind {scheme}:",
-            hint=f"install one with the entry point {scheme} in {_GROUP}; there are: {others}",
+            f"no installed package serves {what} of the kind {scheme}:",
+            hint=f"install one with the entry point {scheme} in {group}; there are: {others}",
         )
     plugin = known[scheme]
     package = plugin.dist.name if plugin.dist is not None else "the package"
     try:
-        factory = plugin.load()
+        factory: Callable[[str, Path], Any] = plugin.load()
     except Exception as error:  # a plugin may raise anything
-        message = f"the backend {scheme} ({plugin.value}) cannot be loaded: {error}"
+        message = f"the {what} {scheme} ({plugin.value}) cannot be loaded: {error}"
         raise InvalidValueError(message, hint=f"update or remove {package}") from error
-    if folder is None:
-        raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
-    backend: Backend = factory(url, folder)
-    return backend
+    return factory
 
 
 def is_url(place: str) -> bool:

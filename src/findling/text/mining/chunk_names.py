@@ -53,7 +53,7 @@ def chunk_names(resource: Resource, heading: Sequence[str], text: str) -> list[M
 
 
 def _defined(heading: str) -> str:
-    """The name in a heading of code such as `func (c *Context) Bind`; empty for several, which the code itself names."""
+    """The name in a heading such as `func (c *Context) Bind`; empty for several, which the code itself names."""
     bare = "" if ", " in heading or heading.endswith("…") else _ASIDE.sub(" ", heading)
     return next((word for word in reversed(_WORD.findall(bare)) if word not in _KINDS), "")
 

@@ -254,7 +254,7 @@ _ROMANCE = frozenset("El La Las Le Les Lo Los".split())
 
 
 def _without_last(name: str) -> str:
-    """The name without the first word of a sentence behind it, as in METHODS We. Good Friday and Vitamin A stay whole."""
+    """The name without the first word of a sentence behind it, as in METHODS We. Good Friday stays whole."""
     first, _, last = name.rpartition(" ")
     return first if first and last.lower() in _BEGINNING else name
 

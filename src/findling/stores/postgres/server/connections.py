@@ -120,8 +120,23 @@ class PostgresConnections:
         try:
             if not found:
                 raise ReplacedError(f"{self.place.shown} was removed by another process", hint="try again")
-            yield connection
+            try:
+                yield connection
+            except WorkspaceError as error:
+                if not _is_lost(error):
+                    raise
+                message = f"{self.place.shown} was lost during a write: nothing of it was kept"
+                raise WorkspaceError(message, hint="see that the server runs, then do the same again") from error
             self._commit(connection)
+        finally:
+            self._end(connection)
+
+    def analyze(self, *tables: str) -> None:
+        """Tell the planner how large tables have become; the server does so by itself, but a minute later."""
+        connection, _ = self._take()
+        try:
+            with suppress(load_psycopg().Error):  # a role that does not own them is told so, and nothing is lost
+                connection.execute(f"ANALYZE {', '.join(f'findling.{table}' for table in tables)}")
         finally:
             self._end(connection)
 
@@ -143,7 +158,7 @@ class PostgresConnections:
                         cursor = connection.cursor(binary=True).execute(statement, values)
                     return cursor.fetchall()
             except WorkspaceError as error:
-                if is_new or error.__cause__ is None or not is_lost(error.__cause__):
+                if is_new or not _is_lost(error):
                     raise
                 self._all_gone()
             finally:
@@ -161,8 +176,7 @@ class PostgresConnections:
                 return connection, cursor.rowcount
             except BaseException as error:
                 self._end(connection)
-                lost = error.__cause__ is not None and is_lost(error.__cause__)
-                if is_new or not lost:
+                if is_new or not _is_lost(error):
                     raise
                 self._all_gone()
 
@@ -171,7 +185,7 @@ class PostgresConnections:
             with self.errors:
                 connection.execute("COMMIT")
         except WorkspaceError as error:
-            if error.__cause__ is None or not is_lost(error.__cause__):
+            if not _is_lost(error):
                 raise
             raise WorkspaceError(
                 f"{self.place.shown} was lost while a write was being confirmed: all of it has landed, or nothing",
@@ -199,6 +213,11 @@ class PostgresConnections:
             connection.close()
         else:
             pool.give_back(connection)
+
+
+def _is_lost(error: BaseException) -> bool:
+    """Whether an error in our words says that the connection is gone."""
+    return error.__cause__ is not None and is_lost(error.__cause__)
 
 
 class _Pool:

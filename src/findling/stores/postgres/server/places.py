@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -59,6 +61,7 @@ def parse_place(url: str) -> PostgresPlace:
     return PostgresPlace(dsn, workspace, is_pooled=bool(modes), shown=shown)
 
 
+@cache
 def load_psycopg() -> Any:
     """The library that speaks to PostgreSQL. Raises MissingExtraError."""
     try:
@@ -66,6 +69,8 @@ def load_psycopg() -> Any:
     except ImportError as error:
         message = "a workspace in PostgreSQL needs psycopg"
         raise MissingExtraError(message, hint="pip install 'findling[postgres]'") from error
+    # It warns of a connection that is lost, which is an error of ours as well, and told there.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
     return psycopg
 
 

@@ -25,7 +25,7 @@ from findling.text.chunking.chunk_plan import context_title, in_context
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections
 
-__all__ = ["load_chunks", "load_documents", "load_resources", "load_texts", "prefixed"]
+__all__ = ["load_chunks", "load_documents", "load_resources", "load_texts", "one_of", "prefixed"]
 
 _RESOURCE_WIDTH = RESOURCE_COLUMNS.count(",") + 1
 
@@ -38,20 +38,28 @@ def prefixed(table: str, columns: str) -> str:
     return ", ".join(f"{table}.{column.strip()}" for column in columns.split(","))
 
 
+def one_of(table: str, name: str, ws: str, number: str) -> str:
+    """The one row of a table that belongs to a row in front of it, to be joined.
+
+    The limit makes the server look it up. Otherwise it reads the whole table up to some 10,000 rows: 10 ms, not 0.3.
+    """
+    row = f"SELECT * FROM findling.{table} WHERE ws = {ws} AND number = {number} LIMIT 1"
+    return f"LATERAL ({row}) AS {name} ON true"
+
+
 _RESOURCE = prefixed("r", RESOURCE_COLUMNS)
 _CHUNK = prefixed("c", CHUNK_COLUMNS)
 
 _FIND_CHUNKS = f"""SELECT {_CHUNK}, c.sum, {_RESOURCE}, r.sum, r.number, b.is_escaped,
     CASE WHEN b.is_escaped THEN b.text ELSE substr(b.text, c.start + 1, c."end" - c.start) END
-    FROM findling.chunks c LEFT JOIN findling.resources r ON r.ws = c.ws AND r.number = c.resource
-    LEFT JOIN findling.bodies b ON b.ws = c.ws AND b.number = c.resource
-    WHERE c.ws = %s AND c.cid = ANY(%s)"""
+    FROM findling.chunks c LEFT JOIN {one_of("resources", "r", "c.ws", "c.resource")}
+    LEFT JOIN {one_of("bodies", "b", "c.ws", "c.resource")} WHERE c.ws = %s AND c.cid = ANY(%s)"""
 """Chunks by ids, with their resources and their own texts."""
 
 _FIND_RESOURCES = f"""SELECT c.cid, r.number, {_RESOURCE} FROM findling.chunks c
-    JOIN findling.resources r ON r.ws = c.ws AND r.number = c.resource WHERE c.ws = %s AND c.cid = ANY(%s)"""
+    JOIN {one_of("resources", "r", "c.ws", "c.resource")} WHERE c.ws = %s AND c.cid = ANY(%s)"""
 _FIND_TEXTS = f"""SELECT r.number, r.rid, r.path, r.visibility, coalesce(r.digest, ''), {_BODY}
-    FROM findling.resources r LEFT JOIN findling.bodies b ON b.ws = r.ws AND b.number = r.number
+    FROM findling.resources r LEFT JOIN {one_of("bodies", "b", "r.ws", "r.number")}
     WHERE r.ws = %s AND r.number = ANY(%s)"""
 
 
@@ -72,7 +80,7 @@ def load_documents(connection: Connection, ws: int, numbers: Sequence[int]) -> d
         rows_of.setdefault(row[-1], []).append(row)
     cursor.execute(
         f"SELECT r.number, r.size, r.mtime_ns, r.digest, coalesce(r.inode, 0), {_BODY}, r.sum, {_RESOURCE}"
-        " FROM findling.resources r LEFT JOIN findling.bodies b ON b.ws = r.ws AND b.number = r.number"
+        f" FROM findling.resources r LEFT JOIN {one_of('bodies', 'b', 'r.ws', 'r.number')}"
         " WHERE r.ws = %s AND r.number = ANY(%s)",
         wanted,
     )

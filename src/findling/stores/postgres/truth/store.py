@@ -116,6 +116,8 @@ class PostgresStore(PostgresRecords, PostgresVectors, AbstractContextManager["Po
                     "UPDATE findling.workspaces SET seq = %s, number = %s WHERE ws = %s",
                     (counters.seq, counters.number, ws),
                 )
+        if counters.surprise:
+            self._connections.analyze("resources", "bodies", "chunks")
         return changes
 
     def changes(self, since: int) -> Iterator[Change]:
@@ -361,5 +363,9 @@ _OF_FILES = "FROM findling.resources WHERE ws = %s AND path <> '' AND size IS NO
 
 
 def _read_counters(connection: Connection, ws: int) -> Counters:
-    row = connection.execute("SELECT seq, number FROM findling.workspaces WHERE ws = %s", (ws,)).fetchone()
-    return Counters(*(row or (0, 0)))
+    row = connection.execute(
+        "SELECT seq, number, (SELECT reltuples FROM pg_class WHERE oid = 'findling.resources'::regclass)::bigint"
+        " FROM findling.workspaces WHERE ws = %s",
+        (ws,),
+    ).fetchone()
+    return Counters(*(row or (0, 0, 0)))

@@ -11,7 +11,7 @@ from findling.domain.resources import Resource
 from findling.stores.rows import Row, resource_row, stored_time, tell_changed, tell_lost
 
 __all__ = [
-    "Body",
+    "StoredBody",
     "body_of",
     "escape",
     "hash_of",
@@ -33,7 +33,7 @@ _TEXTS = 6
 """Columns of a resource that hold texts as they are: the first ones. Tags and others are JSON in ASCII."""
 
 
-class Body(NamedTuple):
+class StoredBody(NamedTuple):
     """The text of a resource as its table holds it."""
 
     digest: bytes
@@ -53,11 +53,11 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) if _ESCAPE in text else text
 
 
-def body_of(text: str) -> Body:
+def body_of(text: str) -> StoredBody:
     """The text of a document, which is valid Unicode, with the digest of what is kept."""
     is_escaped = "\0" in text or _ESCAPE in text
     data = (_AWKWARD.sub(_escaped, text) if is_escaped else text).encode()
-    return Body(blake2b(data, digest_size=16).digest(), is_escaped, data)
+    return StoredBody(blake2b(data, digest_size=16).digest(), is_escaped, data)
 
 
 def read_text(rid: str, body: Sequence[Any]) -> str:

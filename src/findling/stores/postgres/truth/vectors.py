@@ -70,7 +70,7 @@ class PostgresVectors:
         ws = self._connections.ws
         with self._connections.writing(patience_s) as connection, self._connections.errors:
             width = vector_width(model, vectors.values())
-            id_, stored, mark = _model_to_write(connection, ws, model, width)
+            id_, stored, mark, estimated = _model_to_write(connection, ws, model, width)
             if stored != width:
                 what = f"vectors of {model} have {stored} bytes, not {width}"
                 raise InvalidValueError(what, hint="drop the old ones first")
@@ -78,6 +78,8 @@ class PostgresVectors:
             values = {"ws": ws, "model": id_, "mark": mark, "count": len(vectors), "sums": bigints(sums)}
             arrays = {"digests": byteas(vectors), "vectors": byteas(vectors.values())}
             connection.execute(_PUT, values | arrays)
+        if mark > 2 * estimated + _VECTORS_PER_BATCH:
+            self._connections.analyze("vectors")
 
     def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         rows = self._connections.rows(
@@ -95,6 +97,9 @@ class PostgresVectors:
             yield from rows
 
     def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+        covered, chunks = self.coverage(model)
+        if covered == chunks:
+            return []
         with self._connections.reading() as connection:
             known = self._reached.get(model)
             cids, self._reached[model] = _find_unembedded(connection, self._connections.ws, model, limit, skip, known)
@@ -160,37 +165,40 @@ class PostgresVectors:
         with self._connections.writing() as connection, self._connections.errors:
             if model is None:
                 return _drop_unused(connection, ws)
-            id_, *_ = _find_model(connection, ws, model)
+            id_, _ = _find_model(connection, ws, model)
             connection.execute("DELETE FROM findling.models WHERE ws = %s AND id = %s", (ws, id_))
             return connection.execute("DELETE FROM findling.vectors WHERE ws = %s AND model = %s", (ws, id_)).rowcount
 
 
-def _find_model(connection: Connection, ws: int, model: str) -> tuple[int, int, int]:
-    """The number of a model, the width of its vectors, and the number of chunks that it covers."""
+def _find_model(connection: Connection, ws: int, model: str) -> tuple[int, int]:
+    """The number of a model and the width of its vectors."""
     found = connection.execute(
-        "SELECT id, width, covered FROM findling.models WHERE ws = %s AND fingerprint = %s", (ws, escape(model))
+        "SELECT id, width FROM findling.models WHERE ws = %s AND fingerprint = %s", (ws, escape(model))
     ).fetchone()
-    return (_NO_MODEL, 0, 0) if found is None else (found[0], found[1], found[2])
+    return (_NO_MODEL, 0) if found is None else (found[0], found[1])
 
 
-def _model_to_write(connection: Connection, ws: int, model: str, width: int) -> tuple[int, int, int]:
-    """The number of a model, made if need be, the width of its vectors, and the latest mark."""
-    numbers = connection.execute("SELECT mark, model FROM findling.workspaces WHERE ws = %s", (ws,)).fetchone()
-    mark, latest = numbers or (0, 0)
-    id_, stored, _ = _find_model(connection, ws, model)
+def _model_to_write(connection: Connection, ws: int, model: str, width: int) -> tuple[int, int, int, int]:
+    """The number of a model, made if need be, the width of its vectors, the latest mark, and an estimate of rows."""
+    mark, latest, estimated = connection.execute(
+        "SELECT mark, model, (SELECT reltuples FROM pg_class WHERE oid = 'findling.vectors'::regclass)::bigint"
+        " FROM findling.workspaces WHERE ws = %s",
+        (ws,),
+    ).fetchone() or (0, 0, 0)
+    id_, stored = _find_model(connection, ws, model)
     if id_ != _NO_MODEL:
-        return id_, stored, mark
+        return id_, stored, mark, estimated
     connection.execute("UPDATE findling.workspaces SET model = %s WHERE ws = %s", (latest + 1, ws))
     connection.execute(
         "INSERT INTO findling.models (ws, id, fingerprint, width) VALUES (%s, %s, %s, %s)",
         (ws, latest + 1, escape(model), width),
     )
-    return latest + 1, width, mark
+    return latest + 1, width, mark, estimated
 
 
 def _load_rows(connection: Connection, ws: int, model: str, since: int) -> tuple[list[VectorRow], int | None]:
     """The rows of the next vectors after mark `since`, and the mark they reach; `None` after the last one."""
-    id_, *_ = _find_model(connection, ws, model)
+    id_, _ = _find_model(connection, ws, model)
     cursor = connection.cursor(binary=True)
     cursor.execute(
         "SELECT mark, digest, vector, sum FROM findling.vectors WHERE ws = %s AND model = %s AND mark > %s"
@@ -215,14 +223,8 @@ def _find_unembedded(
     connection: Connection, ws: int, model: str, limit: int, skip: Container[bytes], known: _Reached | None
 ) -> tuple[list[int], _Reached]:
     """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and how far that reached."""
-    id_, _, covered = _find_model(connection, ws, model)
-    seq, chunks = connection.execute(
-        "SELECT seq, (SELECT count(*) FROM findling.chunks c WHERE c.ws = w.ws)"
-        " FROM findling.workspaces w WHERE ws = %s",
-        (ws,),
-    ).fetchone() or (0, 0)
-    if covered == chunks:
-        return [], _Reached(id_, seq, _LAST)
+    id_, _ = _find_model(connection, ws, model)
+    (seq,) = connection.execute("SELECT seq FROM findling.workspaces WHERE ws = %s", (ws,)).fetchone() or (0,)
     start = _first_resource(connection, ws, id_, known)
     cids: list[int] = []
     seen: set[bytes] = set()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.ports import Change
 from findling.domain.resources import Document
 from findling.stores.postgres.server.arrays import bigints, booleans, byteas, floats, integers, texts
-from findling.stores.postgres.truth.reads import load_documents, prefixed
+from findling.stores.postgres.truth.reads import load_documents, one_of, prefixed
 from findling.stores.postgres.truth.values import (
     body_of,
     escape,
@@ -43,6 +43,9 @@ _CHARACTERS_PER_BATCH = 4_000_000
 """The documents that are written at once: 4 MB of text, three times in memory."""
 
 _CHANGES_PER_BATCH = 256
+
+_FEW = 100
+"""Rows up to which any way is a good one."""
 
 _RESOURCES = (
     f"INSERT INTO findling.resources (ws, number, rid_hash, {RESOURCE_COLUMNS}, {FINGERPRINT_COLUMNS}, supersedes,"
@@ -79,6 +82,13 @@ class Counters:
 
     seq: int
     number: int
+    estimated: int = 0
+    """Resources of all workspaces, as far as the server's planner knows."""
+
+    @property
+    def surprise(self) -> bool:
+        """Whether the planner knows less than half of what is there, and would choose poor ways through it."""
+        return self.number > 2 * self.estimated + _FEW
 
 
 @dataclass
@@ -328,7 +338,7 @@ def _stored_resources(connection: Connection, ws: int, hashes: Sequence[bytes]) 
     columns = f"r.rid_hash, r.number, b.digest, {prefixed('r', FINGERPRINT_COLUMNS)}, {prefixed('r', RESOURCE_COLUMNS)}"
     rows = connection.cursor(binary=True).execute(
         f"SELECT {columns} FROM findling.resources r"
-        " LEFT JOIN findling.bodies b ON b.ws = r.ws AND b.number = r.number"
+        f" LEFT JOIN {one_of('bodies', 'b', 'r.ws', 'r.number')}"
         " WHERE r.ws = %s AND r.rid_hash = ANY(%s)",
         (ws, byteas(hashes)),
     )

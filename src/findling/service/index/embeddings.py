@@ -258,8 +258,7 @@ class WorkspaceVectors:
         import os
         import signal
 
-        holder = self._files.backend.lock("refine").holder()
-        if not self.is_locked() or holder is None:
+        if (holder := self._files.backend.lock("refine").holder()) is None or not self.is_locked():
             return False
         os.kill(holder, signal.SIGTERM)
         return True

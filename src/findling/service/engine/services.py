@@ -137,12 +137,10 @@ class WorkspaceServices:
         """The number of indexed `files`, and `of` how many, while the first run is not complete; empty afterwards."""
         return self._disk.share()
 
-    def _prepared(
-        self, refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None
-    ) -> list[Degradation]:
+    def _fresh(self, refresh: bool, on_progress: Progress | None, who: tuple[str, ...] | None) -> list[Degradation]:
         if refresh and self._settings["search.refresh"] == "auto":
-            return self.refresh(on_progress=on_progress, principals=principals)
-        return self._notes("", principals)
+            return self.refresh(on_progress=on_progress, principals=who)
+        return self._notes("", who)
 
     def _notes(self, missing: str, principals: tuple[str, ...] | None) -> list[Degradation]:
         """The reasons why an answer may be incomplete, besides what a refresh reports as `missing`.
@@ -231,7 +229,7 @@ class WorkspaceServices:
         from findling.service.engine.exact_answers import WorkspaceExact
 
         zoekt = self._settings["exact.url"] if self._settings["exact.engine"] == "zoekt" else ""
-        return WorkspaceExact(self.opened, self.scope, self._prepared, self._rule_at, self.check_path, zoekt)
+        return WorkspaceExact(self.opened, self.scope, self._fresh, self._rule_at, self.check_path, zoekt)
 
     def related(
         self,
@@ -251,7 +249,7 @@ class WorkspaceServices:
         """
         from findling.pipelines.lookup.related import related
 
-        notes = self._prepared(refresh, on_progress, principals)
+        notes = self._fresh(refresh, on_progress, principals)
         answer = self.opened.read(principals, notes, related, of, to, limit=limit, hops=hops, below=self.scope)
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
@@ -260,7 +258,7 @@ class WorkspaceServices:
         """Groups of passages that name the same things."""
         from findling.service.engine.theme_answers import WorkspaceThemes
 
-        return WorkspaceThemes(self.opened, self.scope, self._prepared)
+        return WorkspaceThemes(self.opened, self.scope, self._fresh)
 
     @property
     def permissions(self) -> WorkspacePermissions:

@@ -166,6 +166,19 @@ def test_an_edit_keeps_names_that_still_stand_there(tree: Path, server: Provider
         assert not chains(engine, "Marie Curie", "Otto Hahn")
 
 
+def test_an_index_run_from_nothing_has_the_names_again(tree: Path, server: ProviderServer) -> None:
+    answer_by_text(server)
+    with opened(tree, server) as engine:
+        engine.situating.names.run()
+        with_names = walked(engine)
+        engine.index(rebuild=True)
+        assert walked(engine) == with_names
+        assert len(server.received) == 3
+        engine.situating.names.remove()
+        engine.index(rebuild=True)
+        assert not chains(engine, "Marie Curie", "Otto Hahn"), "what was removed stays away"
+
+
 def test_what_is_private_is_not_sent(tree: Path, server: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RemoteChat, "host", property(lambda self: "api.example.org"))
     say(server, SAID["one.md"], SAID["two.md"])

@@ -9,6 +9,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["PATIENCE_S", "BoundedProcess", "hear_signals", "run_process", "small_disk"]
+__all__ = ["PATIENCE_S", "BoundedProcess", "hear_signals", "run_and_kill", "run_process", "small_disk"]
 
 PATIENCE_S = 100.0 * float(os.environ.get("TEST_PATIENCE", "1"))
 """The longest wait for anything that must happen: long, because a passing test never waits for its end.
@@ -69,6 +71,21 @@ def run_process(
         failed.add_note(done.stderr)
         raise failed
     return done
+
+
+def run_and_kill(script: str, argument: str, seconds: float) -> list[str]:
+    """Run a script, kill it some time after its first report, and return what it reported."""
+    process = BoundedProcess([sys.executable, "-c", script, argument], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    assert first, "the process could not start after the crash before"
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    lines = [first, *process.stdout.read().splitlines()]
+    process.stdout.close()
+    assert process.wait() == -signal.SIGKILL
+    # The line being written when the signal came may be cut short.
+    return lines[:-1] or lines
 
 
 def hear_signals() -> None:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +12,7 @@ from findling.stores.lock import WriteLock
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.samples import LegModel, held_by, line_document
 from tests.counts import tries
-from tests.processes import BoundedProcess
+from tests.processes import run_and_kill
 
 KILLS = tries(10, short=3)
 
@@ -67,7 +63,7 @@ def test_a_killed_writer_loses_nothing_it_reported(tmp_path: Path) -> None:
     leg = LegModel()
     reported = 0
     for _ in range(KILLS):
-        lines = _killed(WRITER, path, moments.uniform(0, 0.15))
+        lines = run_and_kill(WRITER, str(path), moments.uniform(0, 0.15))
         reported = max(reported, *(int(line.split()[0]) for line in lines))
         with WriteLock(f"{path}.lock", timeout_s=0), SqliteStore.open(path) as store:
             assert store.seq() >= reported
@@ -86,7 +82,7 @@ def test_a_killed_embedder_loses_no_vector_it_reported(tmp_path: Path) -> None:
     with SqliteStore.open(path) as store:
         store.write(line_document(f"r{n}", [f"{n} {line}" for line in range(200)]) for n in range(100))
         for turn in range(KILLS):
-            lines = _killed(EMBEDDER, path, moments.uniform(0, 0.15))
+            lines = run_and_kill(EMBEDDER, str(path), moments.uniform(0, 0.15))
             covered, _ = store.coverage("m")
             assert covered >= max(int(line) for line in lines)
             assert store.integrity() == []
@@ -100,18 +96,3 @@ def test_a_killed_embedder_loses_no_vector_it_reported(tmp_path: Path) -> None:
         chunks = store.chunks(list(known))
     assert known == {cid: stored.chunk.digest * 48 for cid, stored in chunks.items()}
     assert len(known) >= KILLS
-
-
-def _killed(script: str, path: Path, seconds: float) -> list[str]:
-    """Run the script on the store, kill it some time after its first report, and return what it reported."""
-    process = BoundedProcess([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    assert first, "the process could not start after the crash before"
-    time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    lines = [first, *process.stdout.read().splitlines()]
-    process.stdout.close()
-    assert process.wait() == -signal.SIGKILL
-    # The line being written when the signal came may be cut short.
-    return lines[:-1] or lines

@@ -241,6 +241,17 @@ def test_another_source_or_an_earlier_time_is_not_certain(desk: Desk) -> None:
     assert (earlier.supersedes, earlier.conflicts) == ("", (since.rid,))
 
 
+def test_a_merged_memory_has_its_own_history_again_after_undoing(desk: Desk) -> None:
+    old, new = desk.say("Anna likes tea."), desk.say("Anna likes coffee.")
+    assert desk.say("Anna enjoys coffee.").rid == new.rid
+    before, told = desk.kept(), desk.memories.history(new.rid)
+    assert [one.text for one in told] == ["Anna enjoys coffee.", "Anna likes coffee."]
+    merged = desk.memories.decide(new.rid, old.rid, "merge")
+    desk.memories.undo(merged.rid)
+    assert desk.kept() == before
+    assert desk.memories.history(new.rid) == told
+
+
 def test_decisions_of_a_review_and_their_undoing(desk: Desk) -> None:
     old, new = desk.say("Anna likes tea."), desk.say("Anna likes coffee.")
     before = desk.kept()

@@ -37,7 +37,6 @@ MOST_STATES = 50
 
 _STATES, _APART, _VERDICTS = "versions", "apart", "verdicts"
 _SINCE, _UNTIL = "valid_from", "valid_until"
-_OWN = (_STATES,)
 
 
 class Span(NamedTuple):
@@ -119,7 +118,8 @@ def changed_resource(
     former: Resource, text: str, later: Resource, why: str, now: float, other: tuple[Resource, str] | None = None
 ) -> Resource:
     """The later resource with the former one, whose text is given, as its latest earlier state."""
-    kept = None if other is None else {"rid": other[0].rid, **_packed(*other)}
+    # The other one has its own earlier states, which go with it.
+    kept = None if other is None else {"rid": other[0].rid, **_packed(*other, without=())}
     row = {"at": now, "why": why, "seen_by": _readers(former), "was": _packed(former, text), "other": kept}
     states = [*_listed(former, _STATES), row]
     return replace(later, fields={**later.fields, _STATES: json.dumps(states, ensure_ascii=False)})
@@ -174,8 +174,8 @@ def _readers(resource: Resource) -> list[str] | None:
     return None if resource.visibility is None else sorted(set(resource.visibility))
 
 
-def _packed(resource: Resource, text: str) -> dict[str, Any]:
-    fields = {name: value for name, value in resource.fields.items() if name not in _OWN}
+def _packed(resource: Resource, text: str, *, without: Sequence[str] = (_STATES,)) -> dict[str, Any]:
+    fields = {name: value for name, value in resource.fields.items() if name not in without}
     return {
         "text": text,
         "author": resource.author,

@@ -160,6 +160,19 @@ def test_nothing_is_connected_by_what_is_hidden(engine: Engine) -> None:
     assert chains(ann.related("Marie Curie", "Paris")) == ["Marie Curie → Radium Institute → Paris"]
 
 
+def test_a_hidden_passage_that_writes_both_names_connects_nothing(engine: Engine) -> None:
+    texts = {
+        "note:1": ("Zed Quarry came.", ("user:eve",)),
+        "note:2": ("Latin is old. They speak Latin.", ("user:eve",)),
+        "note:3": ("Nothing but Zed Quarry and Latin.", ("user:ana",)),
+    }
+    for rid, (text, readers) in texts.items():
+        engine.add([(Resource(rid=rid, type="note", title="", visibility=readers), text)])
+    assert chains(engine.related("Zed Quarry", "Latin"))
+    assert chains(engine.related("Zed Quarry", "Latin", principals=("user:ana",)))
+    assert engine.related("Zed Quarry", "Latin", principals=("user:eve",)).paths == ()
+
+
 def test_names_are_counted_as_facets(engine: Engine) -> None:
     counted = engine.search("actress OR married OR film", facets=("entity", "ext")).facets
     assert dict(counted["entity"]) == {

@@ -18,7 +18,7 @@ from findling.stores.postgres.server.places import PostgresPlace, parse_place
 from findling.stores.postgres.truth.reads import load_chunks, load_documents, load_resources, load_texts
 from findling.stores.postgres.truth.records import PostgresRecords
 from findling.stores.postgres.truth.values import escape, hash_of, plain_resource, unescape
-from findling.stores.postgres.truth.vectors import PostgresVectors
+from findling.stores.postgres.truth.vectors import PostgresKeptVectors
 from findling.stores.postgres.truth.writes import (
     Counters,
     batches,
@@ -41,7 +41,7 @@ _DOCUMENTS_PER_BATCH = 64
 _DELETIONS_PER_BATCH = 1000
 
 
-class PostgresStore(PostgresRecords, PostgresVectors, AbstractContextManager["PostgresStore"]):
+class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager["PostgresStore"]):
     """Implements `TruthStore`, which says what each method does; threads may share it."""
 
     def __init__(self, connections: PostgresConnections, format_: int) -> None:

@@ -19,7 +19,7 @@ from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["PostgresVectors"]
+__all__ = ["PostgresKeptVectors"]
 
 _VECTORS_PER_BATCH = 1024
 """The vectors that `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
@@ -51,7 +51,7 @@ class _Reached(NamedTuple):
     resource: int
 
 
-class PostgresVectors:
+class PostgresKeptVectors:
     """The part of `PostgresStore` that keeps vectors and wishes for them."""
 
     _connections: PostgresConnections

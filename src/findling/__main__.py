@@ -79,7 +79,7 @@ def ask_warm() -> int | None:
     if not args or "--no-daemon" in args or "_FINDLING_COMPLETE" in environ:
         return None
     # As `route` of the command line finds it; where it is wrong, the fork asks `route` itself.
-    place = 2 if args[0] == "--workspace" else int(args[0].startswith("--workspace="))
+    place = 2 if args[0] in ("--workspace", "--store") else int(args[0].startswith(("--workspace=", "--store=")))
     word = args[place] if place < len(args) else ""
     command = word if word in COMMANDS else "search"
     if command not in WARM:

@@ -10,7 +10,7 @@ import pytest
 from findling.domain.backends import VectorTable
 from findling.domain.errors import InvalidValueError, MissingExtraError
 from findling.domain.ports import KeywordLeg, TruthStore
-from findling.service.workspace.backends import open_backend, shown_url
+from findling.service.workspace.backends import is_same_place, open_backend, shown_url
 from findling.service.workspace.workspace import PLACE_FILE, backend_at
 from findling.stores.local.backend import LocalBackend
 from findling.testing.backend import BackendSuite
@@ -66,8 +66,8 @@ def test_a_path_and_its_url_are_the_same_place(tmp_path: Path) -> None:
 
 def test_a_scheme_that_nobody_serves_is_named_with_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(MissingExtraError) as caught:
-        open_backend("postgresql://somewhere/db#notes", tmp_path)
-    assert "postgresql:" in caught.value.message
+        open_backend("elsewhere://somewhere/db#notes", tmp_path)
+    assert "elsewhere:" in caught.value.message
     assert "findling.backends" in caught.value.hint
     assert "file" in caught.value.hint
 
@@ -88,6 +88,24 @@ def test_a_project_cannot_send_us_to_a_place(tmp_path: Path) -> None:
         assert backend.folder == (tmp_path / "elsewhere" if is_followed else folder)
 
 
-def test_a_password_is_not_shown() -> None:
-    assert shown_url("postgresql://ann:s3cret@db/x#y") == "postgresql://ann@db/x#y"
-    assert shown_url("file:///tmp/a:b@c") == "file:///tmp/a:b@c"
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:s3cret@db/x#y", "postgresql://ann@db/x#y"),
+        ("postgresql://ann:s3/cr@et@db:5432,other/x#y", "postgresql://ann@db:5432,other/x#y"),
+        ("postgresql://db/x?password=s3cret&sslmode=require#y", "postgresql://db/x?password=***&sslmode=require#y"),
+        ("postgresql://db/x?user=ann&sslPassword=s3cret#y", "postgresql://db/x?user=ann&sslPassword=***#y"),
+        ("postgresql://db:5432/x#y", "postgresql://db:5432/x#y"),
+        ("file:///tmp/a:b@c", "file:///tmp/a:b@c"),
+    ],
+)
+def test_a_password_is_not_shown(url: str, shown: str) -> None:
+    assert shown_url(url) == shown
+
+
+def test_a_place_is_the_same_whoever_connects() -> None:
+    place = "postgresql://ann:old@db:5432/team#notes"
+    for same in ("postgres://bob@DB/team?sslmode=require#notes", "postgresql://ann:new@db/team#notes"):
+        assert is_same_place(place, same)
+    for other in ("team#other", "team2#notes", "team?port=5433#notes"):
+        assert not is_same_place(place, f"postgresql://ann:old@db:5432/{other}")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.domain.backends import Variant
+from findling.domain.queries import Variant
 from findling.text.query.variants import asked, bag_of_words, read_reply, told
 
 

@@ -7,6 +7,7 @@ A place is a URL. The scheme chooses the backend: `file:` is the local one, othe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from findling.domain.ports import LegIndex, VectorRows
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from findling.domain.errors import FindlingError
     from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore, Vectors
-    from findling.domain.queries import Filters, LegQuery, Required
-    from findling.domain.resources import Resource
-    from findling.domain.results import Degradation, Evidence
+    from findling.domain.queries import LegQuery, Required
+    from findling.domain.reports import Check
+    from findling.domain.results import Evidence
     from findling.domain.sight import Sight
 
 __all__ = [
@@ -37,12 +38,9 @@ __all__ = [
     "Leg",
     "LimitedLegs",
     "Neighbourhood",
-    "Rephraser",
-    "Rephrasing",
     "Retriever",
     "Scoring",
     "StoreIdentity",
-    "Variant",
     "VectorTable",
     "VectorTables",
 ]
@@ -267,8 +265,14 @@ class Backend(Protocol):
     def version(self) -> Hashable:
         """A value that differs when the content does. Cheap: asked before an opened store is used again."""
 
+    def listen(self) -> AbstractContextManager[Callable[[float], object]] | None:
+        """A function that waits up to so many seconds for a write; None where nobody tells, and `version` must."""
+
     def put_store_aside(self) -> str | None:
         """Keep a damaged store where a person finds it, if there is one, and return where. The lock is held."""
+
+    def drop_store(self) -> None:
+        """Delete a truth that does not lie in the folder of the workspace, for all hosts. The lock is held."""
 
     def is_replaced(self) -> bool:
         """Whether another process has deleted or replaced the store since it was opened here."""
@@ -318,6 +322,9 @@ class Backend(Protocol):
     def discard_graph_leg(self) -> None:
         """Delete the graph leg; it is rebuilt from the truth. The caller holds the write lock."""
 
+    def examine(self) -> Iterable[Check]:
+        """Checks of the place itself for `findling doctor`, such as versions and rights. An error is a check, too."""
+
     def damage(self) -> list[str]:
         """Parts of legs that are not what was written, one sentence each; for a backend that can check."""
 
@@ -359,38 +366,6 @@ class FoundMatches(Retriever, Protocol):
     """The matches of the patterns of one query, as evidence; `did` has a step for each: how it was looked for."""
 
     did: tuple[tuple[str, str], ...]
-
-
-class Variant(NamedTuple):
-    """Another way to put a question: words (`lex`), a question (`vec`), or a passage that could answer it (`hyde`).
-
-    Those come from a language model. Words without one come from the best `passages` or the `glossary`.
-    """
-
-    kind: str
-    text: str
-
-
-class Rephrasing(NamedTuple):
-    """The variants of a question, the model that gave them, and the host that was sent the question, if any was.
-
-    `notes` say what failed on the way; without variants they say why.
-    """
-
-    variants: tuple[Variant, ...] = ()
-    by: str = ""
-    sent_to: str = ""
-    is_cached: bool = False
-    notes: tuple[Degradation, ...] = ()
-
-
-class Rephraser(Protocol):
-    """A language model that puts questions in other words. It raises nothing: `notes` say what failed."""
-
-    def rephrase(
-        self, question: str, filters: Filters, about: Sequence[Resource], profile: str, patience_s: float
-    ) -> Rephrasing:
-        """Variants of a question within `patience_s`; `about` are the resources that it leads to, best first."""
 
 
 class Leg(Retriever, LegIndex, Protocol):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.plans import Plan
 from findling.domain.values import record
+
+if TYPE_CHECKING:
+    from findling.domain.resources import Resource
+    from findling.domain.results import Degradation
 
 __all__ = [
     "CONDITIONS",
@@ -27,10 +31,13 @@ __all__ = [
     "Phrase",
     "Prefix",
     "Range",
+    "Rephraser",
+    "Rephrasing",
     "Required",
     "Same",
     "SearchRequest",
     "Term",
+    "Variant",
     "Word",
 ]
 
@@ -245,3 +252,35 @@ class SearchRequest:
     within: str | None = None
     quick: bool = False
     timeout_s: float = 0.0
+
+
+class Variant(NamedTuple):
+    """Another way to put a question: words (`lex`), a question (`vec`), or a passage that could answer it (`hyde`).
+
+    Those come from a language model. Words without one come from the best `passages` or the `glossary`.
+    """
+
+    kind: str
+    text: str
+
+
+class Rephrasing(NamedTuple):
+    """The variants of a question, the model that gave them, and the host that was sent the question, if any was.
+
+    `notes` say what failed on the way; without variants they say why.
+    """
+
+    variants: tuple[Variant, ...] = ()
+    by: str = ""
+    sent_to: str = ""
+    is_cached: bool = False
+    notes: tuple[Degradation, ...] = ()
+
+
+class Rephraser(Protocol):
+    """A language model that puts questions in other words. It raises nothing: `notes` say what failed."""
+
+    def rephrase(
+        self, question: str, filters: Filters, about: Sequence[Resource], profile: str, patience_s: float
+    ) -> Rephrasing:
+        """Variants of a question within `patience_s`; `about` are the resources that it leads to, best first."""

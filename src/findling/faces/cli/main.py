@@ -102,12 +102,12 @@ def _is_short_of_memory(error: BaseException | None) -> bool:
 def route(args: Sequence[str]) -> list[str]:
     """The arguments with the command first: `search` unless another one is named.
 
-    A leading `--workspace NAME` moves behind the command.
+    A leading `--workspace NAME` or `--store URL` moves behind the command.
     """
     size = 0
-    if args and args[0] == "--workspace":
+    if args and args[0] in ("--workspace", "--store"):
         size = 2
-    elif args and args[0].startswith("--workspace="):
+    elif args and args[0].startswith(("--workspace=", "--store=")):
         size = 1
     lead, rest = list(args[:size]), list(args[size:])
     if rest and (rest[0] in COMMANDS or rest[0] in MOVED):

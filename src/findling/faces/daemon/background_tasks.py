@@ -13,6 +13,7 @@ from findling.domain.reports import told_changes
 from findling.service.engine.background import give_space_back, read_on, reap
 from findling.service.engine.engine import Engine
 from findling.service.server.engine_pool import Host
+from findling.service.server.host_news import follow_hosts, is_shared
 from findling.service.server.watch_list import WatchList
 from findling.service.server.watcher import index_root, watch_roots
 from findling.service.settings.settings import Settings
@@ -37,6 +38,8 @@ class Keeper:
         self._stopped = threading.Event()
         self._awaits_index = watches and root is not None
         work: list[Callable[[], None]] = [self._look_after]
+        if is_shared(host):
+            work.append(self._follow_hosts)
         if watches:
             work += [self._follow_served, self._follow_list]
         self._threads = [threading.Thread(target=one, name=f"findling {one.__name__}", daemon=True) for one in work]
@@ -62,6 +65,18 @@ class Keeper:
             reap()
             if self._stopped.wait(_ROUND_S):
                 return
+
+    def _follow_hosts(self) -> None:
+        """Bring up the legs of what is served when another host has written, before somebody asks."""
+        told = ""
+        while not self._stopped.is_set():
+            try:
+                follow_hosts(self._host, self._stopped)
+            except FindlingError as error:
+                if told != error.message:
+                    _log.error("other hosts are not followed: %s; try: %s", error.message, error.hint)
+                told = error.message
+                self._stopped.wait(_ROUND_S)
 
     def _warm_up(self) -> None:
         try:

@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from findling.domain.backends import Rephrasing, Variant
 from findling.domain.budgets import current_budget
 from findling.domain.queries import Any as AnyOf
-from findling.domain.queries import LegQuery, Word
+from findling.domain.queries import LegQuery, Rephrasing, Variant, Word
 from findling.domain.results import Degradation, Evidence
 from findling.pipelines.retrieve.feedback_step import expansion
 from findling.pipelines.retrieve.legs import EXPANSION, Found, Retrievers, Widened

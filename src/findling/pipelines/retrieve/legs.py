@@ -19,7 +19,8 @@ from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetrieve
 from findling.ranking.evidence import falling
 
 if TYPE_CHECKING:
-    from findling.domain.backends import ExactSource, FoundMatches, GraphAtHand, Rephraser, Retriever
+    from findling.domain.backends import ExactSource, FoundMatches, GraphAtHand, Retriever
+    from findling.domain.queries import Rephraser
     from findling.ranking.fusion import Hits, Weighing
 
 __all__ = [

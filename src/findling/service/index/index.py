@@ -22,7 +22,7 @@ from findling.service.index.index_files import OpenedWorkspace, Reader
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
-    from findling.domain.backends import Rephraser
+    from findling.domain.queries import Rephraser
     from findling.models.ports import Embedder
     from findling.pipelines.indexing.fanout import Legs
     from findling.pipelines.retrieve.legs import Retrievers
@@ -194,6 +194,12 @@ class Index:
         """Bring up the legs that searches have missed, unless somebody else is writing."""
         self.exact.level_if_due()
         self.graph.level_if_due()
+
+    def level_all(self) -> None:
+        """Bring the legs that every search asks in step with the truth."""
+        self.require()
+        self.files.level_leg()
+        self.vectors.level_all()
 
     def _table(self) -> ModelTable:
         from findling.service.index.model_choice import ModelTable

@@ -135,6 +135,8 @@ class OpenedWorkspace:
         """Close files that another process has deleted or replaced; to be called between two uses of them."""
         if self.is_replaced():
             self.close()
+            bytes_, self.backend = self.backend.snapshot_bytes, backend_at(self.folder)  # it may have moved
+            self.backend.snapshot_bytes = bytes_
 
     @property
     def leg(self) -> KeywordLeg:
@@ -162,6 +164,29 @@ class OpenedWorkspace:
         """Notes about a new or rebuilt index, each once."""
         notices, self._notices = self._notices, []
         return notices
+
+    def is_followed_elsewhere(self) -> bool:
+        """Whether another host follows the files of the workspace."""
+        if self.backend.url.startswith("file:"):
+            return False
+        from findling.service.workspace.host_files import is_followed_elsewhere
+
+        return is_followed_elsewhere(self.folder, self.store)
+
+    def claim_files(self) -> None:
+        """Have this host follow the files. The caller holds the lock. Raises UsageError when another host does."""
+        self.refuse_files_of_others()
+        if not self.backend.url.startswith("file:"):
+            from findling.service.workspace.host_files import follow_files
+
+            follow_files(self.folder, self.store)
+
+    def refuse_files_of_others(self) -> None:
+        """Raise UsageError when another host follows the files; it names the way to take them over."""
+        if self.exists and self.is_followed_elsewhere():
+            from findling.service.workspace.host_files import refusal
+
+            raise refusal(self.folder, self.store)
 
     def note_subject(self) -> None:
         """Note what the workspace indexes, unless that is known. The caller holds the lock."""
@@ -202,11 +227,12 @@ class OpenedWorkspace:
                 self._close_leg()
 
     def delete(self) -> None:
-        """Delete the folder when no other process is writing. Raises as `writing` does."""
+        """Delete the truth and the folder when no other process is writing. Raises as `writing` does."""
         import shutil
 
         with self._locked(LOCK_PATIENCE_S):
             self.close()
+            self.backend.drop_store()
             doomed = self.folder.with_name(f".deleted-{os.getpid()}")
             try:
                 # Out of the way first: the next holder of the lock starts a new folder while this one is being emptied.

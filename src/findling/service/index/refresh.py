@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from findling.domain.ports import SkippedPath
 from findling.pipelines.indexing.freshness import TRIED_AGAIN, IndexOptions, first_look, is_fresh, remember, settle
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings, chunk_plan
-from findling.service.workspace.scope import is_below, told_differences, told_share
+from findling.service.workspace.scope import is_below, told_differences, told_share, with_part
 from findling.service.workspace.workspace import Workspace, home_folder
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, REFRESH_PATIENCE_S
 from findling.sources.files.rule_patterns import Rules
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from findling.pipelines.indexing.reading_order import Patience
     from findling.pipelines.indexing.survey import Survey
 
-__all__ = ["UNSURE", "DiskIndex", "options_of", "with_part"]
+__all__ = ["UNSURE", "DiskIndex", "options_of"]
 
 UNSURE = {"": -1}
 """Times of folders that none can have: the next search looks closely."""
@@ -136,6 +136,7 @@ class DiskIndex:
         """Put a damaged store of a workspace without files aside; there is nothing else to do for it."""
         from findling.domain.reports import IndexReport
 
+        self._files.refuse_files_of_others()
         if not rebuild or not self._files.is_damaged():
             raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
         with self._files.writing(anew=True):
@@ -269,6 +270,8 @@ class DiskIndex:
         try:
             if not self._has_files or not self._files.exists:
                 return self._has_files
+            if self._files.is_followed_elsewhere():
+                return False
             root, indexed_at = (self._files.store.get_meta(key) for key in ("root", "indexed_at"))
         except CorruptError:  # whoever writes next says so, and may rebuild it
             return self._has_files
@@ -337,6 +340,7 @@ class DiskIndex:
         allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
         write_manifest(files.folder, root=subject, preprocessing=preprocessing_of(self._settings))
         keep_manifest(files)
+        files.claim_files()
         files.store.set_meta("root", subject)
         self._ask_for_part()
         begun = None if question is None else self._begin_for(question, on_progress, allowance)
@@ -391,10 +395,3 @@ class DiskIndex:
         """Make the next look quick, unless nothing can be written now."""
         with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
             remember(self._files.store, found.folders, found.skipped, self._options)
-
-
-def with_part(parts: Sequence[str], part: str) -> tuple[str, ...]:
-    """The parts with one more, each only once."""
-    if any(is_below(part, known) for known in parts):
-        return tuple(parts)
-    return (*[known for known in parts if not is_below(known, part)], part)

@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from findling.domain.backends import Rephrasing
 from findling.domain.budgets import finished_by
 from findling.domain.errors import FindlingError, OverdueError
-from findling.domain.queries import GROUPS, Field, Filters, Node, Not
+from findling.domain.queries import GROUPS, Field, Filters, Node, Not, Rephrasing
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.models.ports import Chat

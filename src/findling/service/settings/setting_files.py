@@ -32,8 +32,8 @@ def read_file(path: Path) -> dict[str, Any]:
     return _parse(_read_text(path), path)
 
 
-def set_value(path: Path, name: str, value: object) -> None:
-    """Set one value in a file, and create the file if it is missing.
+def set_value(path: Path, name: str, value: object, *, private: bool = False) -> None:
+    """Set one value in a file, and create the file if it is missing; one that is `private` only its owner may read.
 
     Raises `InvalidValueError`, and writes nothing, when the change would touch anything else.
     """
@@ -46,7 +46,7 @@ def set_value(path: Path, name: str, value: object) -> None:
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += eol
     _put(lines, (section, key), value, eol)
-    _write_checked(path, name, "".join(lines), wanted)
+    _write_checked(path, name, "".join(lines), wanted, private=private)
 
 
 def unset_value(path: Path, name: str) -> bool:
@@ -231,12 +231,12 @@ def _is_deep(table: dict[str, Any]) -> bool:
     return bool(level)
 
 
-def _write_checked(path: Path, name: str, text: str, wanted: Mapping[str, Any]) -> None:
+def _write_checked(path: Path, name: str, text: str, wanted: Mapping[str, Any], *, private: bool = False) -> None:
     holds = _loads(text)
     if holds is None or _without_empty(holds) != _without_empty(wanted):
         raise _not_editable(path, name)
     try:
-        _replace(path.resolve(), text.encode())
+        _replace(path.resolve(), text.encode(), private=private)
     except UnicodeEncodeError as error:
         raise _not_editable(path, name) from error
     except OSError as error:
@@ -247,16 +247,18 @@ def _without_empty(tables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: table for name, table in tables.items() if table != {}}
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write a whole file or nothing; its permissions stay."""
+def _replace(path: Path, data: bytes, *, private: bool) -> None:
+    """Write a whole file or nothing; its permissions stay unless it is to be private."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         with draft.open("xb") as file:
+            if private:
+                draft.chmod(0o600)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if path.exists():
+        if path.exists() and not private:
             draft.chmod(path.stat().st_mode & 0o7777)
         draft.replace(path)
     finally:

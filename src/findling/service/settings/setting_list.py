@@ -179,6 +179,7 @@ _SETTINGS = (
     _row("context.system", (), "Systems that searches here are limited to; empty: all."),
     _row("context.types", (), "Types that searches here are limited to, such as decision; empty: all."),
     _row("store.home", "", "Folder of the workspaces; empty: the user's data folder."),
+    _row("store.url", "", "Place of the workspace to use: postgresql://USER@HOST/DATABASE#NAME; empty: none."),
     _row(
         "store.place", "home", "Place of a new index: with all others, or in the indexed folder.", ("home", "project")
     ),
@@ -370,7 +371,7 @@ def check_value(setting: Setting, value: object, where: str) -> Value:
 
 
 def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
-    shown = repr(value)
+    shown = repr(value) if setting.name != "store.url" else "this"  # it may hold a password
     shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
     message = f"{where}: {setting.name} must be {wanted(setting, _NOTHING)}, not {shown}"
     return InvalidValueError(message, hint="findling config show")

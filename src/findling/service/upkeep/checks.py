@@ -20,8 +20,8 @@ from findling.domain.errors import (
     InvalidValueError,
     ManifestError,
     ModelNotFoundError,
-    NotIndexedError,
     StoreDamagedError,
+    WorkspaceError,
 )
 from findling.domain.ports import SkippedPath
 from findling.domain.queries import Filters
@@ -145,6 +145,7 @@ def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> l
 
 def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterator[Check]:
     """Examine every part of a workspace."""
+    yield from files.backend.examine()
     home, store = files.folder, _check_store(files)
     yield store
     try:
@@ -175,11 +176,12 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
     yield from _check_program()
 
 
-def check_machine(settings: Settings, error: NotIndexedError) -> Iterator[Check]:
-    """Examine all that a first index needs; `error` says that there is none yet."""
+def check_machine(settings: Settings, error: WorkspaceError, place: Iterable[Check] = ()) -> Iterator[Check]:
+    """Examine all that a first index needs; `error` says why there is none, `place` are the checks of its place."""
     from findling.service.index.model_choice import find_model
 
     yield _check("index", "", error.message, error.hint)
+    yield from place
     home = home_folder(settings["store.home"])
     there = next(folder for folder in (home, *home.parents) if folder.exists())
     problem = "" if os.access(there, os.W_OK | os.X_OK) else f"{home} cannot be written: check who owns {there}"

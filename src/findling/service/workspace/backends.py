@@ -1,9 +1,10 @@
-"""Backends and vectors by URLs: `file:` is local, entry points `findling.backends`, `findling.vectors` bring others."""
+"""Backends and vectors by URLs: `file:` and `postgresql:` are built in, entry points bring the others."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "folder_of_url",
+    "is_same_place",
     "is_url",
     "open_backend",
     "open_vectors",
     "require",
     "shown_url",
 ]
+
+_POSTGRES = ("postgresql", "postgres")
 
 _GROUP = "findling.backends"
 """The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`."""
@@ -34,7 +38,8 @@ _URL = r"(?s)([a-z][a-z0-9+.-]+):.*"
 def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
     """The backend of a place: a path, a `file:` URL, or a URL whose scheme a plugin serves.
 
-    `folder` holds such a backend's files on this host. Raises MissingExtraError or InvalidValueError.
+    `folder` holds the files on this host of a backend whose truth is elsewhere. Raises MissingExtraError or
+    InvalidValueError.
     """
     url = str(place)
     path = folder_of_url(url) if is_url(url) else Path(place)
@@ -42,11 +47,14 @@ def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
         from findling.stores.local.backend import LocalBackend
 
         return LocalBackend(path)
-    factory = _plugin(_GROUP, url, "places")
+    scheme = url.partition(":")[0]
     if folder is None:
-        scheme = url.partition(":")[0]
         raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
-    backend: Backend = factory(url, folder)
+    if scheme in _POSTGRES:
+        from findling.stores.postgres.backend import PostgresBackend
+
+        return PostgresBackend(url, folder)
+    backend: Backend = _plugin(_GROUP, scheme, "places")(url, folder)
     return backend
 
 
@@ -54,18 +62,18 @@ def open_vectors(url: str, folder: Path) -> VectorTables:
     """Vectors outside of the backend, by a URL whose scheme a plugin serves. Raises as `open_backend` does."""
     if not is_url(url):
         raise InvalidValueError(f"store.vectors: {url!r} is no URL", hint="chroma:PATH, chroma:http://HOST:PORT")
-    tables: VectorTables = _plugin(_VECTORS, url, "vectors")(url, folder)
+    tables: VectorTables = _plugin(_VECTORS, url.partition(":")[0], "vectors")(url, folder)
     return tables
 
 
-def _plugin(group: str, url: str, what: str) -> Callable[[str, Path], Any]:
-    """The factory that an entry point names for the scheme of a URL."""
-    scheme = url.partition(":")[0]
+@cache
+def _plugin(group: str, scheme: str, what: str) -> Callable[[str, Path], Any]:
+    """The factory that an entry point names for a scheme. Raises as `open_backend` does."""
     from importlib.metadata import entry_points  # 15 ms that a local place has no use for
 
     known = {found.name: found for found in entry_points(group=group)}
     if scheme not in known:
-        others = ", ".join(sorted({*known, *(["file"] if group == _GROUP else [])})) or "none"
+        others = ", ".join(sorted({*known, *(["file", "postgresql"] if group == _GROUP else [])})) or "none"
         raise MissingExtraError(
             f"no installed package serves {what} of the kind {scheme}:",
             hint=f"install one with the entry point {scheme} in {group}; there are: {others}",
@@ -105,5 +113,25 @@ def require(backend: Backend, capability: str) -> None:
 
 
 def shown_url(url: str) -> str:
-    """A URL without its password."""
-    return re.sub(r"(?<=//)([^/@:]*):[^/@]*@", r"\1@", url)
+    """A URL without its password, also one with letters that should have been escaped."""
+    if url.startswith("file:"):
+        return url
+    without = re.sub(r"(?s)(?<=//)([^/@:]*):.*@", r"\1@", url)
+    return re.sub(r"(?i)(?<=[?&])((?:ssl)?password)=[^&#]*", r"\1=***", without)
+
+
+def is_same_place(url: str, other: str) -> bool:
+    """Whether two URLs name one place, whoever connects and by which options."""
+    return _place(url) == _place(other)
+
+
+def _place(url: str) -> tuple[object, ...]:
+    from urllib.parse import parse_qsl, unquote, urlsplit
+
+    parts = urlsplit(url)
+    scheme = _POSTGRES[0] if parts.scheme in _POSTGRES else parts.scheme
+    hosts = parts.netloc.rpartition("@")[2].lower().split(",")
+    where = {name: value for name, value in parse_qsl(parts.query) if name in ("host", "port", "dbname", "service")}
+    if scheme in _POSTGRES:
+        hosts = [host.removesuffix(":5432") for host in hosts]
+    return scheme, tuple(hosts), unquote(parts.path), tuple(sorted(where.items())), unquote(parts.fragment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +27,7 @@ __all__ = [
     "timings_for",
     "told_differences",
     "told_share",
+    "with_part",
 ]
 
 NO_CONTEXT: Mapping[str, object] = {
@@ -83,8 +84,12 @@ def told_differences(changed: int, gone: int) -> str:
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:
     """The settings with the context in force, and the path: the named one, or the context's.
 
-    Raises PathNotFoundError or UntrustedSettingError.
+    A `store.url` becomes the name of its workspace. Raises PathNotFoundError or UntrustedSettingError.
     """
+    if settings["store.url"] and not workspace:
+        from findling.service.workspace.store_url import at_store
+
+        settings = at_store(settings, creates=True)
     is_named = bool(workspace or settings["workspace.name"])
     file = settings.project_file("context.workspace")
     if settings["context.workspace"] and file is not None and not is_named:
@@ -227,6 +232,13 @@ def _context_path(settings: Settings) -> str:
         origin = settings.origin("context.path")
         raise PathNotFoundError(f"{origin} names the path {named}, which is not there", hint="--no-context")
     return str(path)
+
+
+def with_part(parts: Sequence[str], part: str) -> tuple[str, ...]:
+    """The parts with one more, each only once."""
+    if any(is_below(part, known) for known in parts):
+        return tuple(parts)
+    return (*[known for known in parts if not is_below(known, part)], part)
 
 
 def _below(filters: Filters, folder: str) -> Filters:

@@ -13,6 +13,7 @@ from pathlib import Path
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.service.workspace import workspace_folders as folders
 from findling.service.workspace.backends import shown_url
+from findling.service.workspace.host_files import follow_files
 from findling.service.workspace.manifest import read_manifest, write_manifest
 from findling.service.workspace.workspace import (
     PROJECT_FOLDER,
@@ -119,6 +120,8 @@ def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
             write_manifest(found.folder, root=str(root), name=found.name)
             # The last step: after a kill before it, the old root still finds the workspace, and a retry continues.
             with closing(backend_at(found.folder).open_store()) as store:
+                if place_of(found.folder):
+                    follow_files(found.folder, store)
                 store.set_meta("root", str(root))
     return found
 

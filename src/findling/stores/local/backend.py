@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from findling.domain.backends import Capabilities, StoreIdentity
+from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
 from findling.domain.errors import CorruptError, DiskFullError, NotIndexedError, StoreDamagedError
 from findling.stores.local.identity import (
     EXACT,
@@ -28,11 +28,11 @@ from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
+    from findling.domain.reports import Check
     from findling.stores.graph.graph_leg import EntityGraph
     from findling.stores.keyword.class_segments import ClassSegments
     from findling.stores.keyword.exact_leg import TrigramLeg
     from findling.stores.keyword.leg import TantivyLeg
-    from findling.stores.lock import WriteLock
     from findling.stores.vectors.vector_matrix import VectorMatrix
 
 __all__ = ["LocalBackend", "LocalLegs"]
@@ -44,7 +44,7 @@ class LocalLegs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def lock(self, name: str = "write") -> WriteLock:
+    def lock(self, name: str = "write") -> BackendLock:
         from findling.stores.lock import WriteLock
 
         return WriteLock(self.folder / f"{name}.lock")
@@ -134,6 +134,15 @@ class LocalLegs:
         from findling.stores.filesystem import discard
 
         discard(self.folder / GRAPH)
+
+    def listen(self) -> AbstractContextManager[Callable[[float], object]] | None:
+        return None
+
+    def drop_store(self) -> None:
+        """Leave the truth to those who delete the folder."""
+
+    def examine(self) -> Iterable[Check]:
+        return ()
 
     def damage(self) -> list[str]:
         from findling.stores.keyword.class_files import SEGMENT

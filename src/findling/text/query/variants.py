@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from findling.domain.backends import Variant
+from findling.domain.queries import Variant
 from findling.text.analysis.analysis import STOP_WORDS
 
 __all__ = ["LOCAL", "MOST_TOKENS", "SYSTEM", "asked", "bag_of_words", "read_reply", "told"]

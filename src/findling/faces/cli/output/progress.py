@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from findling.domain.reports import IndexProgress, Progress
     from findling.pipelines.indexing.embedding_run import RefineProgress
 
-__all__ = ["format_progress", "format_size", "progress_bar", "refine_bar"]
+__all__ = ["copy_bar", "format_progress", "format_size", "progress_bar", "refine_bar"]
 
 _Event = TypeVar("_Event")
 
@@ -61,6 +61,11 @@ def progress_bar(also: Progress | None = None, *, stream: TextIO | None = None) 
 def refine_bar(stream: TextIO | None = None) -> AbstractContextManager[Callable[[RefineProgress], None] | None]:
     """The same for a model that reads."""
     return _bar(_format_reading, stream)
+
+
+def copy_bar(stream: TextIO | None = None) -> AbstractContextManager[Callable[[tuple[int, int]], None] | None]:
+    """The same for resources that are copied: how many, and of how many."""
+    return _bar(lambda event: f"copying  {event[0]:,}/{counted(event[1], 'resource')}", stream)
 
 
 @contextmanager

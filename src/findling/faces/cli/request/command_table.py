@@ -48,6 +48,7 @@ GROUPS = {
     },
     "Admin": {
         "workspaces": "commands.admin.workspaces",
+        "move": "commands.admin.workspaces",
         "permissions": "commands.admin.permissions",
         "models": "commands.index.models",
         "config": "commands.admin.config",

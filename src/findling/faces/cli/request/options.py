@@ -31,6 +31,7 @@ __all__ = [
     "apply_changes",
     "as_option",
     "ask_client",
+    "at_store",
     "changes_option",
     "compact_in_background",
     "daemon_client",
@@ -59,6 +60,7 @@ _Result = TypeVar("_Result")
 
 _FLAGS = {
     "workspace": ("--workspace", "workspace.name"),
+    "store": ("--store", "store.url"),
     "limit": ("--limit", "search.limit"),
     "context": ("--context", "search.context"),
     "color": ("--color", "output.color"),
@@ -123,15 +125,30 @@ def place_option(command: _Command) -> _Command:
 
     @wraps(command)
     def placed(workspace: str | None, **given: Any) -> Any:
-        is_path = workspace is not None and (workspace.startswith((".", "~")) or "/" in workspace or "\\" in workspace)
+        is_path = workspace is not None and not _is_url(workspace) and _looks_like_path(workspace)
         path = os.path.expanduser(workspace or "") if is_path else "."  # noqa: PTH111 - "./" names a folder, "." does not
         return command(path=path, workspace=None if is_path else workspace, **given)
 
-    told = "The workspace: its name, or a folder of it such as ./docs; by default that of this folder."
-    return cast("_Command", click.option("--workspace", metavar="NAME|PATH", help=told)(placed))
+    told = "The workspace: its name, a folder of it such as ./docs, or its URL; by default that of this folder."
+    option = click.option("--workspace", "--store", "workspace", metavar="NAME|PATH|URL", help=told)
+    return cast("_Command", option(placed))
 
 
-workspace_option = setting_option("workspace", metavar="NAME")
+def _looks_like_path(text: str) -> bool:
+    return text.startswith((".", "~")) or "/" in text or "\\" in text
+
+
+def _is_url(text: str) -> bool:
+    return "://" in text
+
+
+workspace_option = click.option(
+    "--workspace",
+    "--store",
+    "workspace",
+    metavar="NAME|URL",
+    help="The workspace by its name, or by the URL of its place. [settings: workspace.name, store.url]",
+)
 path_argument = click.argument("path", default=".", type=click.Path())
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Index a home folder or a whole disk without asking.")
@@ -163,9 +180,18 @@ def resolve(path: str, *, in_context: bool = False, **given: str | None) -> Sett
         settings = settings.override({"context.workspace": ""}, "default")
     for parameter, text in given.items():
         if text is not None:
-            flag, name = _FLAGS[parameter]
+            flag, name = _FLAGS["store" if parameter == "workspace" and _is_url(text) else parameter]
             settings = settings.override_text(name, text, f"flag {flag}")
     return settings
+
+
+def at_store(settings: Settings, *, creates: bool = False) -> Settings:
+    """The settings with the name of the workspace at `store.url`, if one is set. Raises as `connect_workspace` does."""
+    if not settings["store.url"]:
+        return settings
+    from findling.service.workspace import store_url
+
+    return store_url.at_store(settings, creates=creates)
 
 
 no_context_option = click.option(
@@ -182,6 +208,7 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
     """
     from findling.service.engine.engine import open_engine
 
+    settings = at_store(settings, creates=creates)
     if not creates and (name := settings["workspace.name"]):
         from findling.service.workspace.workspace import folder_of, has_store, home_folder
 
@@ -221,6 +248,7 @@ def daemon_client(
 ) -> DaemonClient | None:
     """The client of the daemon that serves these settings, if one runs and they allow its use."""
     note_settings(settings)
+    settings = at_store(settings)
     if settings["serve.use"] == "never":
         return None
     from findling.service.client.daemon_state import read_state

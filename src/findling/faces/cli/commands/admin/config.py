@@ -64,11 +64,12 @@ def _show(key: str | None, origin: bool, paths: bool, as_json: bool) -> int:
     if as_json:
         from findling.faces.cli.output.json_output import write_json
 
-        write_json(settings={name: {"value": settings[name], "origin": settings.origin(name)} for name in names})
+        shown = {name: {"value": _shown(name, settings[name]), "origin": settings.origin(name)} for name in names}
+        write_json(settings=shown)
     else:
         for name in names:
             comment = f"  # {settings.origin(name)}" if origin else ""
-            write(f"{name} = {format_value(settings[name])}{comment}\n")
+            write(f"{name} = {format_value(_shown(name, settings[name]))}{comment}\n")
     return 0
 
 
@@ -147,11 +148,20 @@ def change_setting(key: str, value: Value, project: bool) -> None:
     file = _target_file(project)
     if project:
         refuse_raised({key: value}, load_settings(None), [key], str(file))
-    set_value(file, key, value)
-    note(f"{file}: {key} = {format_value(value)}")
+    set_value(file, key, value, private=key == "store.url")
+    note(f"{file}: {key} = {format_value(_shown(key, value))}")
     origin = load_settings().origin(key)
     if not origin.endswith(f" file {file}"):
         note(f"{key} still comes from {origin}, which wins")
+
+
+def _shown(key: str, value: Value) -> Value:
+    """A value as people may see it: without a password."""
+    if key != "store.url":
+        return value
+    from findling.service.workspace.backends import shown_url
+
+    return shown_url(str(value))
 
 
 def _carry_out(key: str) -> int:

@@ -17,7 +17,15 @@ import click
 from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.domain.permissions import OWNER, Caller, check_principal
 from findling.faces.cli.output.terminal import note, tell_index_runs, write
-from findling.faces.cli.request.options import as_option, note_settings, opened, resolve, stand_in, workspace_option
+from findling.faces.cli.request.options import (
+    as_option,
+    at_store,
+    note_settings,
+    opened,
+    resolve,
+    stand_in,
+    workspace_option,
+)
 from findling.service.agents.agent_table import AGENTS, places
 
 if TYPE_CHECKING:
@@ -73,7 +81,9 @@ def mcp(
         return 0
     place = _place(path, workspace, as_)
     if print_config:
-        command = [*own_command(sys.argv[0]), *_arguments(path, workspace, as_)]
+        # The settings of an agent are no place for a URL with a password.
+        named = place.settings["workspace.name"] if workspace else None
+        command = [*own_command(sys.argv[0]), *_arguments(path, named, as_)]
         from findling.service.agents.installing import snippet
 
         note(f"for {places(print_config)}; findling agents install {print_config} writes it there")
@@ -99,7 +109,7 @@ def _place(path: str | None, workspace: str | None, principals: tuple[str, ...])
     from findling.service.workspace.scope import placed
     from findling.service.workspace.workspace import has_store, home_folder, locate
 
-    settings, where = placed(resolve(path or ".", in_context=True, workspace=workspace), path)
+    settings, where = placed(at_store(resolve(path or ".", in_context=True, workspace=workspace)), path)
     seen = tuple(check_principal(one) for one in principals)
     caller = OWNER._replace(name="local", principals=seen) if seen else OWNER
     # Not by an engine, which takes longer to load than all of this process, when a daemon has one.

@@ -14,6 +14,7 @@ from findling.domain.errors import DaemonError, MissingExtraError
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
 from findling.faces.cli.request.options import (
     apply_changes,
+    at_store,
     changes_option,
     opened,
     resolve,
@@ -65,11 +66,14 @@ def serve(
             settings = settings.override_text(f"serve.{name}", text, f"flag --{name}")
     if stop:
         return _stop(settings)
+    settings = at_store(settings)
     with opened(path, settings) as engine:
         root = engine.subject if engine.root != engine.home else None
         folder, is_indexed = root or engine.root, engine.is_indexed()
     if print_unit:
-        given = {"--host": (host,), "--port": (port,), "--workspace": (workspace,), "--set": changes}
+        # A unit is no place for a URL with a password: its folder has it.
+        named = settings["workspace.name"] if workspace or "FINDLING_STORE_URL" in os.environ else None
+        given = {"--host": (host,), "--port": (port,), "--workspace": (named,), "--set": changes}
         options = [part for flag, values in given.items() for value in values if value for part in (flag, value)]
         options += [flag for flag, is_on in (("--no-watch", no_watch), ("--verbose", verbose)) if is_on]
         _print_unit(print_unit, root, folder, options)
@@ -108,7 +112,8 @@ def _note_missing_extra() -> None:
 def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) -> None:
     where = [str(root)] if root is not None else []
     command = [sys.executable, "-P", "-m", "findling", "serve", *where, *options]
-    environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("FINDLING_")}
+    given = {name: value for name, value in sorted(os.environ.items()) if name != "FINDLING_STORE_URL"}
+    environment = {name: value for name, value in given.items() if name.startswith("FINDLING_")}
     if kind == "systemd":
         write(systemd_unit(command, environment, str(root or folder.name)))
     else:

@@ -11,8 +11,8 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json, write_table
-from findling.faces.cli.output.progress import format_size
+from findling.faces.cli.output.json_output import write_json, write_report, write_table
+from findling.faces.cli.output.progress import copy_bar, format_size
 from findling.faces.cli.output.terminal import agrees, note
 from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
 from findling.service.settings.settings import get_setting
@@ -20,7 +20,7 @@ from findling.service.settings.settings import get_setting
 if TYPE_CHECKING:
     from findling.service.workspace.workspaces import WorkspaceAccount
 
-__all__ = ["workspaces"]
+__all__ = ["move", "workspaces"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -178,7 +178,34 @@ def _drop(workspace: str, yes: bool) -> int:
     ):
         return 1
     drop_workspace(workspace, home=_home())
-    note(f"deleted {account.folder}")
+    note(f"deleted {account.folder}" + (f"; {account.place} stays as it is" if "://" in account.place else ""))
+    return 0
+
+
+@click.command()
+@click.argument("workspace", metavar="NAME|PATH")
+@click.argument("to", metavar="home|URL")
+@json_option
+def move(workspace: str, to: str, as_json: bool) -> int:
+    """Move the content of a workspace to a server, or back to this host.
+
+    \b
+      findling move notes postgresql://USER@HOST/DATABASE#notes
+      findling move notes home
+
+    All of it is copied, and 200 questions about it are put to both. Only if all answers are the same does the new one
+    count. A move that was stopped continues when it is repeated.
+    """
+    from findling.service.export.moving import move_truth
+
+    with copy_bar() as bar:
+        report = move_truth(workspace, to, home=_home(), settings=resolve("."), on_progress=bar)
+    if not report.is_moved:
+        text = f"{workspace} is at {report.place} already\n"
+    else:
+        told = f"{counted(report.resources, 'resource')}; {report.asked} of {report.asked} answers are the same"
+        text = f"{workspace} is at {report.place} now: {told}\n"
+    write_report(as_json, report._asdict(), text)
     return 0
 
 

@@ -91,7 +91,7 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
     """
     options = collected({"words": words, **given})
     format_ = choose_format(options)
-    if explain_hit is not None or shared or "," in (options.workspace or ""):
+    if explain_hit is not None or shared or _is_list(options.workspace):
         return _asked_otherwise(options, format_, explain_hit, shared=shared)
     queries, named = read_queries(options)
     settings, path = settled(options, named)
@@ -117,6 +117,11 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
     return 0 if printer.found else 1
 
 
+def _is_list(workspace: str | None) -> bool:
+    """Whether several workspaces are named; a URL may name several servers."""
+    return workspace is not None and "," in workspace and "://" not in workspace
+
+
 def _asked_otherwise(options: SearchOptions, format_: str, name: str | None, *, shared: bool) -> int:
     """Explain one document, or ask several workspaces. Raises UsageError for options that say something else."""
     flag = "--explain-hit" if name is not None else "--shared" if shared else "--workspace A,B"
@@ -128,7 +133,7 @@ def _asked_otherwise(options: SearchOptions, format_: str, name: str | None, *, 
     }
     others |= {f"--format {format_}": format_ not in ("text", "json")}
     if name is not None:
-        others |= {"--shared": shared, "--workspace A,B": "," in (options.workspace or "")}
+        others |= {"--shared": shared, "--workspace A,B": _is_list(options.workspace)}
     for other, is_given in others.items():
         if is_given:
             raise UsageError(f"{flag} and {other} do not go together", hint=f"leave out {other}")

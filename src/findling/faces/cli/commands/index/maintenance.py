@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import NotFoundError, NotIndexedError, UsageError
+from findling.domain.errors import NotFoundError, NotIndexedError, UsageError, WorkspaceError
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import (
+    at_store,
     compact_in_background,
     json_option,
     opened,
@@ -68,7 +69,7 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
 
     Without an index it examines all that a first one needs. Exit code: 0 all is well, 1 something is not.
     """
-    settings = resolve(path, workspace=workspace)
+    settings = at_store(resolve(path, workspace=workspace), creates=True)
     with opened(path, settings) as engine:
         if repair:
             report = engine.repair()
@@ -77,10 +78,13 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
             return 0
         try:
             checks = engine.check()
-        except NotIndexedError as error:
+        except WorkspaceError as error:  # no index, or a server that does not answer
             from findling.service.upkeep.checks import check_machine
 
-            checks = list(check_machine(settings, error))
+            place = list(engine.writer.files.backend.examine())
+            if not isinstance(error, NotIndexedError) and all(check.ok for check in place):
+                raise
+            checks = list(check_machine(settings, error, place))
     if as_json:
         write_json(checks=checks)
     else:
@@ -93,10 +97,12 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
 
 def _forget_everything(engine: Engine, force: bool) -> int:
     count = counted(engine.status().resources, "resource")
-    if not agrees(f"delete the index of {engine.root} with {count}, in {engine.home}", force, "--force"):
+    place = engine.writer.files.backend.url
+    where = engine.home if place.startswith("file:") else f"{place}, for all hosts"
+    if not agrees(f"delete the index of {engine.root} with {count}, in {where}", force, "--force"):
         return 1
     engine.forget_everything()
-    note(f"deleted {engine.home}")
+    note(f"deleted {where}")
     return 0
 
 

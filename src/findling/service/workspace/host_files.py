@@ -1,0 +1,56 @@
+"""The one host that follows the files of a workspace whose truth several hosts share.
+
+The others search what it has indexed. Their folders have other files, or none: an index run there would delete the
+first host's.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import UsageError
+from findling.stores.filesystem import write_whole
+
+if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
+
+__all__ = ["follow_files", "is_followed_elsewhere", "refusal"]
+
+_HOST = "host"
+"""Name of the small value with the id of the host that follows the files."""
+
+_ID_FILE = "host.txt"
+"""The id of this host, in the folder of the workspace."""
+
+
+def is_followed_elsewhere(folder: Path, store: TruthStore) -> bool:
+    """Whether another host follows the files of the workspace in a folder."""
+    host = store.get_meta(_HOST)
+    return host is not None and host != _own_id(folder)
+
+
+def follow_files(folder: Path, store: TruthStore) -> None:
+    """Have this host follow the files from now on, whoever did before. The caller holds the write lock."""
+    own = _own_id(folder)
+    if not own:
+        own = os.urandom(8).hex()
+        write_whole(folder / _ID_FILE, own.encode())
+    if store.get_meta(_HOST) != own:
+        store.set_meta(_HOST, own)
+
+
+def refusal(folder: Path, store: TruthStore) -> UsageError:
+    """The error for an index run on a host that does not follow the files."""
+    return UsageError(
+        f"another host indexes the files of this workspace: {store.get_meta('root')} there; this one searches them",
+        hint=f"findling workspaces set {folder.name} --root PATH, to index a folder of this host instead",
+    )
+
+
+def _own_id(folder: Path) -> str:
+    with suppress(OSError):
+        return (folder / _ID_FILE).read_text("ascii").strip()
+    return ""

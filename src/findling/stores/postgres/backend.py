@@ -1,0 +1,208 @@
+"""A workspace in PostgreSQL: the truth in the database, legs in a folder of each host."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
+from findling.domain.errors import NotIndexedError
+from findling.stores.local.backend import LocalLegs
+from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server.places import parse_place
+
+if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
+    from findling.domain.reports import Check
+    from findling.stores.postgres.truth.store import PostgresStore
+
+__all__ = ["PostgresBackend"]
+
+_OF_HOST = frozenset({"snapshot", "upkeep", "waiting"})
+"""Locks of work on the files of one host."""
+
+_TRUSTED_S = 1.0
+"""Seconds for which a workspace that was there is taken to be there: one question asks ten times."""
+
+_VERSION = """
+SELECT w.seq, w.mark, (
+    SELECT string_agg(m.key || '=' || m.value, ',' ORDER BY m.key) FROM findling.meta m
+    WHERE m.ws = w.ws AND m.key IN ('glossary_version', 'relations_version', 'store_id'))
+FROM findling.workspaces w WHERE w.ws = current_setting('findling.ws')::integer
+"""
+
+_TABLES = """
+SELECT quote_ident(c.relname) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'ws'
+WHERE c.relnamespace = 'findling'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+ORDER BY c.relname = 'workspaces', c.relname
+"""
+"""All tables with rows of a workspace, its own row last."""
+
+_BORN = "born"
+"""Name of the small value that says in which life of which database the id was given."""
+
+_LIFE = """
+SELECT (SELECT oid FROM pg_database WHERE datname = current_database()) || '.' ||
+       'findling.workspaces'::regclass::oid || '.' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+"""
+"""Another one after a restored dump, and after a backup or a replica has taken over: each may have lost changes."""
+
+
+class _SeenWorkspace(NamedTuple):
+    """The number of a workspace and the id of its store, and when they were looked up."""
+
+    at: float
+    number: int | None
+    store_id: str | None = None
+
+
+class PostgresBackend(LocalLegs):
+    """Implements `Backend` at `postgresql://…/DATABASE#WORKSPACE`; its `folder` holds the legs of this host."""
+
+    capabilities = Capabilities(check=True, statistics="visible", vectors="ann", regex=True, graph=True)
+    snapshot_bytes = 0
+
+    def __init__(self, url: str, folder: Path) -> None:
+        super().__init__(folder)
+        self.place = parse_place(url)
+        # A connection knows the ways to send an array that were registered before it was made.
+        import findling.stores.postgres.server.arrays  # noqa: F401
+
+        self.url = self.place.shown  # messages name it
+        self._connected: PostgresConnections | None = None
+        self._seen: _SeenWorkspace | None = None
+        self._opened: _SeenWorkspace | None = None
+        self._before: Hashable = None
+        """The version when the write lock was taken."""
+
+    def __repr__(self) -> str:
+        return f"PostgresBackend({self.place.shown})"
+
+    def lock(self, name: str = "write") -> BackendLock:
+        if name in _OF_HOST:
+            return super().lock(name)
+        from findling.stores.lock import WriteLock
+        from findling.stores.postgres.locks import PostgresLock
+
+        return PostgresLock(self.place, name, WriteLock(self.folder / f"{name}.lock"))
+
+    def exists(self) -> bool:
+        return self._look().number is not None
+
+    def identity(self) -> StoreIdentity | None:
+        try:
+            with closing(self.open_store(readonly=True)) as store:
+                store_id = store.get_meta("store_id")
+                return StoreIdentity(store_id, store.seq()) if store_id else None
+        except NotIndexedError:
+            return None
+
+    def open_store(self, *, readonly: bool = False, accepts_older: bool = False) -> PostgresStore:
+        from findling.stores.postgres.truth.store import PostgresStore
+
+        store = PostgresStore.open(self.place, readonly=readonly)
+        if not readonly:
+            self._seen = None
+            self._opened = self._look()
+        return store
+
+    def create_store(self, *, anew: bool = False, before: Callable[[], None] = lambda: None) -> None:
+        if self.exists():
+            return
+        from findling.stores.postgres.server.migrations import create_workspace
+
+        before()
+        create_workspace(self.place)
+        self._seen = None
+
+    def identify(self, store: TruthStore, *, accepts_older: bool = False) -> None:
+        ((life,),) = self._connections.rows(_LIFE)
+        # In another life of the database, numbers of changes that were lost come again.
+        if store.get_meta("store_id") is None or store.get_meta(_BORN) != life:
+            store.set_meta("store_id", os.urandom(8).hex())
+            store.set_meta(_BORN, life)
+            self._seen = None
+            self._opened = self._look()
+        self._before = self.version()
+
+    def forget_identity(self) -> None:
+        """Forget nothing: the database has the identity, and this host no note of it."""
+
+    def version(self) -> Hashable:
+        return self._connections.row(_VERSION) if self.exists() else None
+
+    def put_store_aside(self) -> str | None:
+        """Rename the workspace; its rows stay for a person to look into."""
+        number = self._look().number
+        if number is None:
+            return None
+        aside = f"{self.place.workspace}.aside-{number}"
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute("UPDATE findling.workspaces SET name = %s WHERE ws = %s", (aside, number))
+        self._let_go()
+        return aside
+
+    def drop_store(self) -> None:
+        number = self._look().number
+        if number is None:
+            return
+        with self._connections.writing() as connection, self._connections.errors:
+            for (table,) in connection.execute(_TABLES).fetchall():
+                connection.execute(f"DELETE FROM findling.{table} WHERE ws = {number:d}".encode())
+        self._let_go()
+
+    def is_replaced(self) -> bool:
+        return self._opened is not None and self._look()[1:] != self._opened[1:]
+
+    def write_refusal(self) -> None:
+        return None
+
+    def settle(self, store: TruthStore) -> None:
+        super().settle(store)
+        if self._before != (now := self.version()):
+            self._before = now
+            from findling.stores.postgres.notify import tell_others
+
+            tell_others(self._connections)
+
+    def listen(self) -> AbstractContextManager[Callable[[float], object]] | None:
+        number = self._look().number
+        if number is None or self.place.is_pooled:
+            return None
+        from findling.stores.postgres.notify import listening
+
+        return listening(self.place, number)
+
+    def examine(self) -> Iterator[Check]:
+        from findling.stores.postgres.checks import examine_server
+
+        return examine_server(self.place, "local")
+
+    @property
+    def _connections(self) -> PostgresConnections:
+        if self._connected is None:
+            self._connected = PostgresConnections(self.place)
+        return self._connected
+
+    def _look(self) -> _SeenWorkspace:
+        """The workspace as it was a moment ago at most."""
+        if self._seen is not None and time.monotonic() - self._seen.at < _TRUSTED_S:
+            return self._seen
+        number = self._connections.find_workspace()
+        if number is None or (self._seen is not None and number != self._seen.number):
+            self._let_go()
+        if number is None:
+            return _SeenWorkspace(time.monotonic(), None)  # asked anew each time: others may create it now
+        row = self._connections.row("SELECT value FROM findling.meta WHERE key = 'store_id'")
+        self._seen = _SeenWorkspace(time.monotonic(), number, row[0] if row else None)
+        return self._seen
+
+    def _let_go(self) -> None:
+        """Forget the number of the workspace."""
+        connected, self._connected, self._seen = self._connected, None, None
+        if connected is not None:
+            connected.close()

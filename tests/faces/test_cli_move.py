@@ -1,0 +1,116 @@
+"""`findling move`: the content of a workspace goes to a server and comes back, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.faces.test_cli_postgres import Computer, url
+from tests.postgres_servers import PostgresServer
+from tests.processes import BoundedProcess
+
+__all__ = ["url"]
+
+WORDS = "harbour ferry lighthouse bakery island timetable captain anchor rope storm pier net gull tide".split()
+
+
+@pytest.fixture
+def computer(tmp_path: Path) -> Computer:
+    """A workspace `notes` with files, items, a memory, a right and a term."""
+    chance = random.Random(5)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(30):
+        lines = [" ".join(chance.choices(WORDS, k=8)) for _ in range(6)]
+        (tree / f"file{number}.md").write_text(f"# {' '.join(chance.choices(WORDS, k=2))}\n\n" + "\n\n".join(lines))
+    made = Computer(tmp_path / "a")
+    made.run("index", "--workspace", "notes", str(tree))
+    made.run("remember", "the captain prefers the early ferry", "--workspace", "notes")
+    items = [{"type": "decision", "title": f"Rope {number}", "body": f"We buy rope {number}."} for number in range(9)]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    made.run("add", str(tmp_path / "items.jsonl"), "--workspace", "notes")
+    (tree / "file3.md").write_text("# Storm\n\nA late change about anchors.\n")
+    made.run("late change", "--workspace", "notes")
+    made.run("compact", "--full", "--workspace", "notes")
+    return made
+
+
+def answers(computer: Computer) -> list[object]:
+    found: list[object] = []
+    for question in (*WORDS, "late change", '"early ferry"', "rope type:decision", "storm -gull"):
+        said = computer.run("--workspace", "notes", question, "--json", code=None)
+        answer, _ = json.JSONDecoder().raw_decode(said)
+        found.append([(hit["id"], hit["score"], hit["line"]) for hit in answer["hits"]])
+    return found
+
+
+def test_there_and_back(computer: Computer, url: str, postgres: PostgresServer) -> None:
+    before, folder = answers(computer), computer.folder / "workspaces" / "notes"
+    place = f"{url}#moved"
+    said = computer.run("move", "notes", place)
+    assert "200 of 200 answers are the same" in said
+    assert (folder / "place.url").read_text() == place
+    assert not list(folder.glob("index.sqlite*"))
+    assert answers(computer) == before
+    assert "already" in computer.run("move", "notes", place)
+    other = Computer(computer.folder.with_name("b"))
+    assert "captain prefers" in other.run("--store", place, "recall", "captain")
+    # Its files are still followed from here.
+    (computer.folder.parent / "tree" / "new.md").write_text("A submarine.\n")
+    assert "new.md" in computer.run("--workspace", "notes", "submarine")
+    (computer.folder.parent / "tree" / "new.md").unlink()
+    computer.run("--workspace", "notes", "submarine", code=1)
+    assert answers(computer) == before
+
+    assert "200 of 200" in computer.run("move", "notes", "home")
+    assert not (folder / "place.url").exists()
+    with sqlite3.connect(folder / "index.sqlite") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert answers(computer) == before
+    assert "already" in computer.run("move", "notes", "home")
+    assert not list(folder.parent.glob(".moving-*"))
+    # Nobody else goes on with what was left there.
+    assert "no workspace" in other.run("--store", place, "ferry", code=2)
+
+
+def test_a_place_with_other_content_is_refused(computer: Computer, url: str) -> None:
+    other = Computer(computer.folder.with_name("b"))
+    other.run("workspaces", "create", "theirs", "--place", f"{url}#theirs")
+    other.run("remember", "this is theirs", "--workspace", "theirs")
+    assert "holds other content" in computer.run("move", "notes", f"{url}#theirs", code=2)
+    assert "captain" in computer.run("--workspace", "notes", "recall", "captain")
+    assert "this is theirs" in other.run("--workspace", "theirs", "recall", "theirs")
+
+
+def test_a_wrong_place_is_a_clear_error(computer: Computer, url: str) -> None:
+    for to, said in (("nowhere", "is no place"), (url, "names no workspace"), ("file:///tmp/x", "is no place")):
+        assert said in computer.run("move", "notes", to, code=2)
+    assert "there is no workspace" in computer.run("move", "nothing", f"{url}#x", code=2)
+
+
+@pytest.mark.parametrize("way", ["there", "back"])
+def test_a_killed_move_loses_nothing_and_continues(computer: Computer, url: str, way: str) -> None:
+    before = answers(computer)
+    place = f"{url}#killed-{way}"
+    to = place
+    if way == "back":
+        computer.run("move", "notes", place)
+        to = "home"
+    command = [sys.executable, "-m", "findling", "move", "notes", to]
+    for wait_s in (0.7, 1.1, 1.5, 2.0, 2.5):
+        with BoundedProcess(command, cwd=computer.folder, env=computer.environment) as mover:
+            time.sleep(wait_s)
+            mover.send_signal(signal.SIGKILL)
+        assert answers(computer) == before
+    said = computer.run("move", "notes", to)
+    assert re.search(r"200 of 200|already", said)
+    assert answers(computer) == before
+    assert not list(computer.folder.glob("workspaces/.moving-*"))

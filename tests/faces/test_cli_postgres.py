@@ -1,0 +1,224 @@
+"""A workspace in PostgreSQL, as people use it: several hosts, each with a home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from tests.postgres_servers import PostgresServer
+from tests.processes import run_process
+
+PASSWORD = "s3cret-of-the-team"
+
+
+class Computer:
+    """One computer: a home of workspaces, and commands that run there."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.told = folder, ""
+        own = {"FINDLING_HOME": str(folder / "workspaces"), "FINDLING_CONFIG": str(folder / "config.toml")}
+        usual = {"FINDLING_SEMANTIC_REFINE": "never", "FINDLING_SERVE_AUTO": "never", "FINDLING_SERVE_USE": "never"}
+        self.environment = {**os.environ, **usual, **own, "HOME": str(folder), **environment}
+
+    def run(self, *words: str, code: int | None = 0, cwd: Path | None = None) -> str:
+        """The output of a command; the password is in none."""
+        command = [sys.executable, "-m", "findling", *words]
+        done: CompletedProcess[str] = run_process(command, cwd=cwd or self.folder, env=self.environment)
+        said = done.stdout + done.stderr
+        assert code is None or done.returncode == code, said
+        assert PASSWORD not in said, f"{words} shows the password"
+        self.told += said
+        return said
+
+
+@pytest.fixture(scope="module")
+def url(postgres: PostgresServer) -> str:
+    """The URL of the database for a role whose password is nobody's name."""
+    with psycopg.connect(postgres.dsn) as connection:
+        connection.execute(f"CREATE ROLE team SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+    return postgres.dsn.replace("postgres:postgres", f"team:{PASSWORD}")
+
+
+@pytest.fixture
+def place(url: str) -> str:
+    return f"{url}#docs-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "harbour.md").write_text("# Harbour\n\nThe ferry leaves at nine.\n")
+    (root / "island.md").write_text("# Island\n\nA lighthouse and a bakery.\n")
+    return root
+
+
+@pytest.fixture
+def computers(tmp_path: Path) -> Iterator[tuple[Computer, Computer]]:
+    yield Computer(tmp_path / "a"), Computer(tmp_path / "b")
+
+
+def test_a_second_host_sees_what_the_first_has_indexed(
+    computers: tuple[Computer, Computer], place: str, tree: Path
+) -> None:
+    first, second = computers
+    first.run("--store", place, "index", str(tree))
+    assert "harbour.md:3" in first.run("--store", place, "ferry")
+    assert "harbour.md:3" in second.run("--store", place, "ferry")
+    second.run("remember", "the bakery opens at six", "--store", place)
+    assert "bakery opens" in first.run("--store", place, "recall", "bakery")
+    name = place.partition("#")[2]
+    assert "harbour.md:3" in second.run("--workspace", name, "ferry")
+    listed = json.loads(second.run("workspaces", "list", "--json"))["workspaces"]
+    assert [(one["name"], one["place"].partition("@")[0]) for one in listed] == [(name, "postgresql://team")]
+    assert (second.folder / "workspaces" / name / "place.url").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_host_without_the_folder_deletes_nothing(
+    computers: tuple[Computer, Computer], place: str, tree: Path
+) -> None:
+    first, second = computers
+    first.run("--store", place, "index", str(tree))
+    (tree / "harbour.md").unlink()
+    # The path is there, but its files are those of another host.
+    assert "harbour.md" in second.run("--store", place, "ferry")
+    assert "another host indexes the files" in second.run("--store", place, "index", code=2)
+    assert "another host indexes the files" in second.run("--store", place, "index", "--rebuild", code=2)
+    hidden = tree.rename(tree.with_name("away"))
+    assert "harbour.md" in second.run("--store", place, "ferry")
+    second.run("--store", place, "index", code=2)
+    # Its own host does not delete either while the folder is away.
+    assert "harbour.md" in first.run("--store", place, "ferry")
+    hidden.rename(tree)
+    first.run("--store", place, "ferry", code=1)
+    assert "island.md" in second.run("--store", place, "lighthouse")
+
+
+def test_another_host_takes_the_files_over(computers: tuple[Computer, Computer], place: str, tree: Path) -> None:
+    first, second = computers
+    first.run("--store", place, "index", str(tree))
+    second.run("--store", place, "ferry")
+    moved = tree.rename(tree.with_name("moved"))
+    second.run("workspaces", "set", place.partition("#")[2], "--root", str(moved))
+    (moved / "pier.md").write_text("# Pier\n\nAnglers at dawn.\n")
+    assert "pier.md" in second.run("--store", place, "anglers")
+    assert "pier.md" in first.run("--store", place, "anglers")
+    assert "another host indexes the files" in first.run("--store", place, "index", code=2)
+
+
+def test_the_setting_and_the_environment_name_it_and_no_project_does(
+    tmp_path: Path, place: str, tree: Path, computers: tuple[Computer, Computer]
+) -> None:
+    first, _ = computers
+    first.run("config", "set", "store.url", place)
+    assert (first.folder / "config.toml").stat().st_mode & 0o777 == 0o600
+    assert "postgresql://team@" in first.run("config", "show", "store.url")
+    assert "postgresql://team@" in first.run("config", "show", "--json")
+    first.run("index", str(tree))
+    assert "harbour.md:3" in first.run("ferry")
+    other = Computer(tmp_path / "c", FINDLING_STORE_URL=place)
+    assert "harbour.md:3" in other.run("ferry")
+    assert "no workspace elsewhere" in other.run("--workspace", "elsewhere", "ferry", code=2)
+    (tree / ".findling.toml").write_text(f'[store]\nurl = "{place}"\n')
+    stranger = Computer(tmp_path / "d")
+    assert "which a project may not set" in stranger.run("ferry", cwd=tree, code=2)
+    assert not (tmp_path / "d" / "workspaces").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda url: url.partition("#")[0], "names no workspace"),
+        (lambda url: url + "-typo", "there is no workspace"),
+        (lambda url: url.replace(PASSWORD, PASSWORD[:-1]), "password authentication failed"),
+        (lambda url: url.replace("/postgres#", "/nowhere#"), 'database "nowhere" does not exist'),
+        (lambda url: url.replace("#", "?nosuch=1#"), "nosuch"),
+        (lambda url: url.replace("127.0.0.1:", "127.0.0.1:1"), ""),
+        (lambda url: url.replace("#", f"?password={PASSWORD}#").replace(f":{PASSWORD}@", "@") + "x", "there is no"),
+        (lambda url: url.replace("postgresql://", "nosql://"), "no installed package"),
+        (lambda url: url.replace("@", "@["), ""),
+    ],
+)
+def test_a_wrong_url_is_a_clear_error(tmp_path: Path, url: str, change: object, said: str) -> None:
+    assert callable(change)
+    host = Computer(tmp_path / "a")
+    told = host.run("--store", change(f"{url}#never"), "ferry", code=2)
+    assert said in told
+    assert "Traceback" not in told
+    assert not list((tmp_path / "a").glob("workspaces/*/place.url"))
+
+
+def test_nothing_shows_the_password(computers: tuple[Computer, Computer], place: str, tree: Path) -> None:
+    first, _ = computers
+    first.run("--store", place, "index", str(tree))
+    for words in (
+        ["status", "--json"],
+        ["doctor", "--json"],
+        ["ferry", "--json", "--explain"],
+        ["export", str(first.folder / "bundle")],
+        ["mcp", "--print-config", "claude"],
+        ["serve", "--print-unit", "systemd"],
+    ):
+        first.run(*words, "--store", place)
+    assert "without snapshots" in first.run("snapshot", "create", "--store", place, code=2)
+    holding = [file for file in first.folder.rglob("*") if file.is_file() and PASSWORD.encode() in file.read_bytes()]
+    assert [file.name for file in holding] == ["place.url"]
+
+
+def test_doctor_examines_the_server(computers: tuple[Computer, Computer], place: str, tree: Path) -> None:
+    first, _ = computers
+    told = first.run("doctor", "--store", place, code=1)
+    assert "BAD  index: " in told
+    assert "ok   server: PostgreSQL 18" in told
+    first.run("--store", place, "index", str(tree))
+    told = first.run("doctor", "--store", place)
+    for name in ("server", "encoding", "collation", "rights", "pgvector", "legs", "truth store", "keyword leg"):
+        assert f"ok   {name}: " in told
+    assert "legs: local" in told
+
+
+def test_dropping_forgets_here_and_forgetting_deletes_for_all(
+    computers: tuple[Computer, Computer], place: str, tree: Path, postgres: PostgresServer
+) -> None:
+    first, second = computers
+    name = place.partition("#")[2]
+    first.run("--store", place, "index", str(tree))
+    assert "stays as it is" in first.run("workspaces", "drop", name, "--yes")
+    assert "harbour.md" in second.run("--store", place, "ferry")
+    second.run("--store", place, "forget", "--everything", "--force")
+    assert "there is no workspace" in first.run("--store", place, "ferry", code=2)
+    with psycopg.connect(postgres.dsn) as connection:
+        tables = connection.execute(
+            "SELECT table_name FROM information_schema.columns WHERE table_schema = 'findling' AND column_name = 'ws'"
+        ).fetchall()
+        kept = [number for (number,) in connection.execute("SELECT ws FROM findling.workspaces").fetchall()]
+        for (table,) in tables:
+            connection.execute(f"SET findling.ws = '{0}'".encode())
+            rows = connection.execute(f"SELECT count(*) FROM findling.{table} WHERE NOT ws = ANY(%s)".encode(), (kept,))
+            assert rows.fetchone() == (0,), table
+
+
+def test_the_commands_of_the_page_work(tmp_path: Path, place: str, tree: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "postgres.md"
+    first, others = re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.DOTALL)[:2]
+    (tree / "tokens.md").write_text("Tokens are rotated weekly.\n")
+    host = Computer(tmp_path / "a", FINDLING_STORE_URL=place)
+    commands = [shlex.split(line) for line in first.splitlines() if line.startswith("findling ")]
+    assert len(first.splitlines()) == 5
+    for _, *words in commands:
+        host.run(*[word.replace("~/handbook", str(tree)) for word in words])
+    other = Computer(tmp_path / "b")
+    for _, *words in (shlex.split(line) for line in others.splitlines()):
+        known = {"postgresql://team@db.example/search#handbook": place, "handbook": place.partition("#")[2]}
+        assert other.run(*[known.get(word, word) for word in words])

@@ -222,3 +222,23 @@ def test_the_commands_of_the_page_work(tmp_path: Path, place: str, tree: Path) -
     for _, *words in (shlex.split(line) for line in others.splitlines()):
         known = {"postgresql://team@db.example/search#handbook": place, "handbook": place.partition("#")[2]}
         assert other.run(*[known.get(word, word) for word in words])
+
+
+def test_a_role_that_may_only_read_searches(
+    computers: tuple[Computer, Computer], place: str, tree: Path, postgres: PostgresServer
+) -> None:
+    first, second = computers
+    first.run("--store", place, "index", str(tree))
+    with psycopg.connect(postgres.dsn) as connection:
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest-pw'")
+        connection.execute("GRANT USAGE ON SCHEMA findling TO guest")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA findling TO guest")
+    guest = place.replace(f"team:{PASSWORD}", "guest:guest-pw")
+    assert "harbour.md:3" in second.run("--store", guest, "ferry")
+    assert "harbour.md:3" in second.run("--store", guest, "ferry at nine")
+    assert "guest may only search" in second.run("doctor", "--store", guest)
+    assert "lacks rights" in second.run("--store", guest, "remember", "a secret", code=2)
+    with psycopg.connect(postgres.dsn) as connection:
+        connection.execute("DROP OWNED BY guest")
+        connection.execute("DROP ROLE guest")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import closing
 from pathlib import Path
 from tempfile import mkdtemp
 
+import psycopg
 import pytest
 
+from findling.domain.errors import WorkspaceError
+from findling.stores.postgres.backend import PostgresBackend
+from findling.stores.postgres.server.migrations import load_migrations, migrate
+from findling.stores.postgres.server.places import parse_place
 from findling.testing.backend import BackendSuite
+from findling.testing.samples import line_document
 from tests.postgres_servers import PostgresServer
 
 
@@ -28,3 +36,84 @@ class TestPostgresBackendBehindAPooler(TestPostgresBackend):
 
     def make_place(self) -> str:
         return self.server.place().replace("#", "?pooler=transaction#")
+
+
+def backend_of(place: str, folder: Path) -> PostgresBackend:
+    folder.mkdir(exist_ok=True)
+    return PostgresBackend(place, folder)
+
+
+def test_a_database_of_an_older_findling_is_brought_up(postgres: PostgresServer, tmp_path: Path) -> None:
+    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE older")
+    place = parse_place(postgres.place().replace("/postgres#", "/older#"))
+    migrate(place, load_migrations()[:1])
+    with psycopg.connect(place.dsn, autocommit=True) as connection:
+        connection.execute("INSERT INTO findling.workspaces (name, feature) VALUES (%s, 1)", (place.workspace,))
+    backend = backend_of(f"{place.dsn}#{place.workspace}", tmp_path / "here")
+    assert backend.exists()
+    with closing(backend.open_store()) as store:
+        assert store.format == load_migrations()[-1].number
+
+
+def test_another_life_of_the_database_gives_another_id(postgres: PostgresServer, tmp_path: Path) -> None:
+    place = postgres.place()
+    backend = backend_of(place, tmp_path / "here")
+    backend.create_store()
+    with closing(backend.open_store()) as store:
+        backend.identify(store)
+        first = store.get_meta("store_id")
+        backend.identify(store)
+        assert store.get_meta("store_id") == first
+        assert not backend.is_replaced()
+        store.set_meta("born", "another database")
+        other = backend_of(place, tmp_path / "there")
+        with closing(other.open_store()) as theirs:
+            other.identify(theirs)
+            assert theirs.get_meta("store_id") not in (first, None)
+        backend._seen = None  # a moment later
+        assert backend.is_replaced()
+
+
+def test_a_writer_wakes_those_who_listen(postgres: PostgresServer, tmp_path: Path) -> None:
+    place = postgres.place()
+    backend, other = backend_of(place, tmp_path / "here"), backend_of(place, tmp_path / "there")
+    backend.create_store()
+    with closing(backend.open_store()) as store:
+        backend.identify(store)
+        listener = other.listen()
+        assert listener is not None
+        with listener as wait:
+            seen = other.version()
+            store.write([line_document("a", ["news"])])
+            backend.settle(store)
+            started = time.monotonic()
+            wait(600.0)
+            assert time.monotonic() - started < 600.0
+            assert other.version() != seen
+            backend.identify(store)
+            backend.settle(store)  # nothing was written
+            wait(0.2)
+            assert other.version() == other.version()
+
+
+def test_a_damaged_store_is_put_aside_and_a_dropped_one_is_gone(postgres: PostgresServer, tmp_path: Path) -> None:
+    backend = backend_of(postgres.place(), tmp_path / "here")
+    assert backend.put_store_aside() is None
+    for end in (backend.put_store_aside, backend.drop_store):
+        backend.create_store()
+        with closing(backend.open_store()) as store:
+            backend.identify(store)
+            store.write([line_document("a", ["text"])])
+        end()
+        assert not backend.exists()
+        assert backend.is_replaced()
+        assert backend.identity() is None
+
+
+def test_a_password_is_in_no_representation(postgres: PostgresServer, tmp_path: Path) -> None:
+    backend = backend_of("postgresql://ann:s3cret@127.0.0.1:1/db?sslpassword=s3cret#notes", tmp_path / "here")
+    assert "s3cret" not in f"{backend!r}{backend.url}{backend.place!r}"
+    with pytest.raises(WorkspaceError) as caught:
+        backend.exists()
+    assert "s3cret" not in f"{caught.value.message}{caught.value.hint}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
-from findling.domain.errors import NotIndexedError
+from findling.domain.errors import NotIndexedError, ReadOnlyError
 from findling.stores.local.backend import LocalLegs
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.places import parse_place
@@ -104,10 +104,17 @@ class PostgresBackend(LocalLegs):
     def open_store(self, *, readonly: bool = False, accepts_older: bool = False) -> PostgresStore:
         from findling.stores.postgres.truth.store import PostgresStore
 
-        store = PostgresStore.open(self.place, readonly=readonly)
-        if not readonly:
-            self._seen = None
-            self._opened = self._look()
+        if readonly:
+            return PostgresStore.open(self.place, readonly=True)
+        try:
+            store = PostgresStore.open(self.place)
+        except ReadOnlyError:  # a database of an older findling
+            from findling.stores.postgres.server.migrations import migrate
+
+            migrate(self.place)
+            store = PostgresStore.open(self.place)
+        self._seen = None
+        self._opened = self._look()
         return store
 
     def create_store(self, *, anew: bool = False, before: Callable[[], None] = lambda: None) -> None:

@@ -48,6 +48,7 @@ SWEPT = (
     "stores/bundle",
     "stores/keyword",
     "stores/local",
+    "stores/postgres",
     "stores/sqlite",
     "stores/vectors",
     "testing",

@@ -9,7 +9,7 @@ from subprocess import PIPE
 import psycopg
 import pytest
 
-from findling.domain.errors import FormatError, NotIndexedError, ReadOnlyError, StoreDamagedError
+from findling.domain.errors import FormatError, InvalidValueError, NotIndexedError, ReadOnlyError, StoreDamagedError
 from findling.stores.postgres.server.connections import connect
 from findling.stores.postgres.server.migrations import (
     SqlMigration,
@@ -120,6 +120,15 @@ def test_a_schema_of_another_program_is_left_alone(place: PostgresPlace, theirs:
         create_workspace(place)
     assert "another database" in caught.value.hint
     assert execute(place, "SELECT count(*) FROM pg_class WHERE relnamespace = 'findling'::regnamespace") == [(1,)]
+
+
+def test_a_database_that_lacks_characters_is_refused(postgres: PostgresServer) -> None:
+    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS latin")
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(InvalidValueError, match="LATIN1") as caught:
+        migrate(parse_place(postgres.place().replace("/postgres#", "/latin#")))
+    assert "UTF8" in caught.value.hint
 
 
 def test_a_schema_that_was_made_for_us_is_used(place: PostgresPlace) -> None:

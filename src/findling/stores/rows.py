@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 from zlib import crc32
 
@@ -23,6 +23,7 @@ __all__ = [
     "chunk_row",
     "decode_fields",
     "decode_words",
+    "dropped_chunks",
     "fingerprint_row",
     "resource_row",
     "resource_sum",
@@ -121,6 +122,17 @@ def to_chunk(row: Sequence[Any]) -> Chunk:
     headings = tuple(heading.split(HEADING_SEPARATOR)) if heading else ()
     known = _decode_places(places, start) if places else ()
     return Chunk(cid, digest, ordinal, start, end, line_start, line_end, headings, known)
+
+
+def dropped_chunks(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of_them: bool) -> set[int]:
+    """The stored chunks that legs must forget: they vanished, or what legs index of them changed."""
+    if all_of_them:
+        return set(stored)
+    return {cid for cid, row in stored.items() if cid not in rows or _indexed(row) != _indexed(rows[cid])}
+
+
+def _indexed(row: Row) -> Row:
+    return row[1], row[7]  # digest and heading; the other columns only say where the chunk stands
 
 
 def fingerprint_row(fingerprint: Fingerprint | None) -> Row:

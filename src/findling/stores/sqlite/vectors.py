@@ -13,31 +13,17 @@ from itertools import chain
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
-from findling.domain.values import record
+from findling.stores.frontiers import NO_MODEL, Frontier, pick_unembedded
 from findling.stores.rows import vector_sum
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
 from findling.stores.sqlite.loads import load_chunks
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
 from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
 
-__all__ = ["Frontier", "SqliteVectors"]
+__all__ = ["SqliteVectors"]
 
 _VECTORS_PER_BATCH = 1024
 """The vectors that `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
-
-_NO_MODEL = 0
-"""The number of a model without vectors."""
-
-_LAST = CID_LIMIT - 1
-
-
-@record()
-class Frontier:
-    """At change `seq`, no chunk of a resource below number `resource` lacked a vector of `model`."""
-
-    model: int
-    seq: int
-    resource: int
 
 
 class SqliteVectors:
@@ -157,24 +143,11 @@ def _find_unembedded(
     """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
     id_, seq = _model_id(connection, model), read_header(connection).seq
     if _count_covered(connection, model) == _count_chunks(connection):
-        return [], Frontier(id_, seq, _LAST)
-    start = _first_resource(connection, id_, frontier)
-    cids: list[int] = []
-    seen: set[bytes] = set()
-    first = _LAST
+        return [], Frontier(id_, seq)
+    start = 0 if frontier is None else frontier.start(id_, _first_changed(connection, frontier.seq))
     with closing(_wanted(connection, id_)) as wanted, closing(_lacking(connection, id_, start)) as lacking:
-        for cid, digest, resource in chain(wanted, lacking):
-            if resource is not None:
-                first = min(first, resource)
-            if len(cids) == limit:
-                break
-            if digest not in seen and digest not in skip:
-                seen.add(digest)
-                cids.append(cid)
-        else:
-            return cids, Frontier(id_, seq, first)
-    # Cut short among the wishes, the rest has not been looked at.
-    return cids, Frontier(id_, seq, start if first == _LAST else first)
+        cids, reached = pick_unembedded(chain(wanted, lacking), start, limit, skip)
+    return cids, Frontier(id_, seq, reached)
 
 
 def _count_covered(connection: sqlite3.Connection, model: str) -> int:
@@ -219,18 +192,12 @@ def _sound(digest: bytes, vector: bytes, noted: int | None) -> bytes:
 
 def _model_id(connection: sqlite3.Connection, model: str) -> int:
     row = connection.execute("SELECT id FROM models WHERE fingerprint = ?", (model,)).fetchone()
-    return row[0] if row else _NO_MODEL
+    return row[0] if row else NO_MODEL
 
 
-def _first_resource(connection: sqlite3.Connection, model: int, frontier: Frontier | None) -> int:
-    """The resource to begin with: before the frontier, only resources written since can lack vectors.
-
-    Vectors that chunks use go only with their model, whose number never comes back.
-    """
-    if frontier is None or frontier.model != model or model == _NO_MODEL:
-        return 0
-    (changed,) = connection.execute("SELECT min(id) FROM resources WHERE seq > ?", (frontier.seq,)).fetchone()
-    return frontier.resource if changed is None else min(changed, frontier.resource)
+def _first_changed(connection: sqlite3.Connection, seq: int) -> int | None:
+    (changed,) = connection.execute("SELECT min(id) FROM resources WHERE seq > ?", (seq,)).fetchone()
+    return None if changed is None else int(changed)
 
 
 _HAS_NONE = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.digest = c.digest AND v.model = ?)"

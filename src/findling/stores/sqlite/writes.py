@@ -14,6 +14,7 @@ from findling.stores.rows import (
     RESOURCE_COLUMNS,
     Row,
     chunk_row,
+    dropped_chunks,
     fingerprint_row,
     resource_row,
     resource_sum,
@@ -62,7 +63,7 @@ def put_document(connection: sqlite3.Connection, document: Document, seq: int) -
     connection.execute(
         f"UPDATE resources SET ({_WRITTEN}) = ({_MARKS}) WHERE id = ?", (*_written(document, resource, seq), id_)
     )
-    dropped = _dropped(stored_rows, rows, all_of_them=metadata != resource)
+    dropped = dropped_chunks(stored_rows, rows, all_of_them=metadata != resource)
     _replace_chunks(connection, id_, stored_rows, rows, dropped, seq)
     _log_drops(connection, document.resource.rid, dropped, seq)
     added = frozenset(cid for cid in rows if cid not in stored_rows or cid in dropped)
@@ -97,17 +98,6 @@ def _written(document: Document, resource: Row, seq: int) -> Row:
     """The values of `_WRITTEN`."""
     fingerprint, replaced = fingerprint_row(document.fingerprint), predecessor(document.resource)
     return (*resource, resource_sum(resource), *fingerprint, replaced, len(document.text), seq)
-
-
-def _dropped(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of_them: bool) -> set[int]:
-    """The stored chunks that legs must forget: they vanished, or what legs index of them changed."""
-    if all_of_them:
-        return set(stored)
-    return {cid for cid, row in stored.items() if cid not in rows or _indexed(row) != _indexed(rows[cid])}
-
-
-def _indexed(row: Row) -> Row:
-    return row[1], row[7]  # digest and heading; the other columns only say where the chunk stands
 
 
 def _replace_chunks(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.errors import FormatError, NotIndexedError, ReadOnlyError, StoreDamagedError
+from findling.domain.errors import FormatError, InvalidValueError, NotIndexedError, ReadOnlyError, StoreDamagedError
 from findling.stores.postgres.server.connections import connect
 from findling.stores.postgres.server.errors import PostgresErrors
 from findling.stores.postgres.server.places import PostgresPlace
@@ -64,7 +64,7 @@ def migrate(place: PostgresPlace, migrations: Sequence[SqlMigration] | None = No
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             applied = _applied(connection, place)
             if applied is None:
-                _begin_schema(connection)
+                _begin_schema(connection, place)
             known = {one.number for one in applied or ()}
             _check(applied or (), steps, place, readonly=False)
             for step in steps:
@@ -149,7 +149,11 @@ def _applied(connection: Connection, place: PostgresPlace) -> list[SqlMigration]
     return None
 
 
-def _begin_schema(connection: Connection) -> None:
+def _begin_schema(connection: Connection, place: PostgresPlace) -> None:
+    (encoding,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
+    if encoding != "UTF8":
+        message = f"the database of {place.shown} has the encoding {encoding}, which lacks characters"
+        raise InvalidValueError(message, hint="create one: `createdb --encoding UTF8 --template template0 NAME`")
     # Asked first: a role that may not create schemas can work in one that its owner has made for it.
     if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'findling'").fetchone():
         connection.execute("CREATE SCHEMA findling")

@@ -47,7 +47,7 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
     def __init__(self, connections: PostgresConnections, format_: int) -> None:
         self._connections = connections
         self._format = format_
-        self._reached = {}
+        self._frontiers = {}
         self._counted = -1, 0
 
     @classmethod

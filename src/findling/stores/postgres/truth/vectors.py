@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
+from findling.stores.frontiers import NO_MODEL, Frontier, pick_unembedded
 from findling.stores.postgres.server.arrays import bigints, byteas
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.truth.reads import load_chunks
@@ -24,11 +25,6 @@ __all__ = ["PostgresKeptVectors"]
 _VECTORS_PER_BATCH = 1024
 """The vectors that `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
 
-_NO_MODEL = 0
-"""The number of a model without vectors."""
-
-_LAST = CID_LIMIT - 1
-
 _HAS_NONE = "NOT EXISTS (SELECT FROM findling.vectors v WHERE v.ws = c.ws AND v.digest = c.digest AND v.model = %s)"
 
 # New vectors, the chunks that they cover, and the wishes that they fulfil: one statement.
@@ -43,19 +39,11 @@ numbered AS (UPDATE findling.workspaces SET mark = mark + %(count)s WHERE ws = %
 UPDATE findling.models SET covered = covered + (SELECT count(*) FROM used) WHERE ws = %(ws)s AND id = %(model)s"""
 
 
-class _Reached(NamedTuple):
-    """At change `seq`, no chunk of a resource below number `resource` lacked a vector of `model`."""
-
-    model: int
-    seq: int
-    resource: int
-
-
 class PostgresKeptVectors:
     """The part of `PostgresStore` that keeps vectors and wishes for them."""
 
     _connections: PostgresConnections
-    _reached: dict[str, _Reached]
+    _frontiers: dict[str, Frontier]
     _counted: tuple[int, int]
     """A change, and the number of chunks after it."""
 
@@ -101,8 +89,8 @@ class PostgresKeptVectors:
         if covered == chunks:
             return []
         with self._connections.reading() as connection:
-            known = self._reached.get(model)
-            cids, self._reached[model] = _find_unembedded(connection, self._connections.ws, model, limit, skip, known)
+            known = self._frontiers.get(model)
+            cids, self._frontiers[model] = _find_unembedded(connection, self._connections.ws, model, limit, skip, known)
         return list(load_chunks(self._connections, cids).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
@@ -175,7 +163,7 @@ def _find_model(connection: Connection, ws: int, model: str) -> tuple[int, int]:
     found = connection.execute(
         "SELECT id, width FROM findling.models WHERE ws = %s AND fingerprint = %s", (ws, escape(model))
     ).fetchone()
-    return (_NO_MODEL, 0) if found is None else (found[0], found[1])
+    return (NO_MODEL, 0) if found is None else (found[0], found[1])
 
 
 def _model_to_write(connection: Connection, ws: int, model: str, width: int) -> tuple[int, int, int, int]:
@@ -186,7 +174,7 @@ def _model_to_write(connection: Connection, ws: int, model: str, width: int) -> 
         (ws,),
     ).fetchone() or (0, 0, 0)
     id_, stored = _find_model(connection, ws, model)
-    if id_ != _NO_MODEL:
+    if id_ != NO_MODEL:
         return id_, stored, mark, estimated
     connection.execute("UPDATE findling.workspaces SET model = %s WHERE ws = %s", (latest + 1, ws))
     connection.execute(
@@ -220,43 +208,22 @@ def _load_rows(connection: Connection, ws: int, model: str, since: int) -> tuple
 
 
 def _find_unembedded(
-    connection: Connection, ws: int, model: str, limit: int, skip: Container[bytes], known: _Reached | None
-) -> tuple[list[int], _Reached]:
-    """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and how far that reached."""
+    connection: Connection, ws: int, model: str, limit: int, skip: Container[bytes], frontier: Frontier | None
+) -> tuple[list[int], Frontier]:
+    """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
     id_, _ = _find_model(connection, ws, model)
-    (seq,) = connection.execute("SELECT seq FROM findling.workspaces WHERE ws = %s", (ws,)).fetchone() or (0,)
-    start = _first_resource(connection, ws, id_, known)
-    cids: list[int] = []
-    seen: set[bytes] = set()
-    first = _LAST
-    for cid, digest, resource in chain(_wanted(connection, ws, id_), _lacking(connection, ws, id_, start, limit)):
-        if resource is not None:
-            first = min(first, resource)
-        if len(cids) == limit:
-            break
-        if digest not in seen and digest not in skip:
-            seen.add(digest)
-            cids.append(cid)
-    else:
-        return cids, _Reached(id_, seq, first)
-    # Cut short among the wishes, the rest has not been looked at.
-    return cids, _Reached(id_, seq, start if first == _LAST else first)
+    seq, changed = connection.execute(
+        "SELECT seq, (SELECT min(number) FROM findling.resources r WHERE r.ws = w.ws AND r.seq > %s)"
+        " FROM findling.workspaces w WHERE ws = %s",
+        (-1 if frontier is None else frontier.seq, ws),
+    ).fetchone() or (0, None)
+    start = 0 if frontier is None else frontier.start(id_, changed)
+    found = chain(_wanted(connection, ws, id_), _lacking(connection, ws, id_, start, limit))
+    cids, reached = pick_unembedded(found, start, limit, skip)
+    return cids, Frontier(id_, seq, reached)
 
 
-def _first_resource(connection: Connection, ws: int, model: int, known: _Reached | None) -> int:
-    """The resource to begin with: before the one reached, only resources written since can lack vectors.
-
-    Vectors that chunks use go only with their model, whose number never comes back.
-    """
-    if known is None or known.model != model or model == _NO_MODEL:
-        return 0
-    (changed,) = connection.execute(
-        "SELECT min(number) FROM findling.resources WHERE ws = %s AND seq > %s", (ws, known.seq)
-    ).fetchone() or (None,)
-    return known.resource if changed is None else min(changed, known.resource)
-
-
-def _wanted(connection: Connection, ws: int, model: int) -> Iterator[tuple[Any, ...]]:
+def _wanted(connection: Connection, ws: int, model: int) -> Iterator[tuple[int, bytes, int | None]]:
     cursor = connection.cursor(binary=True)
     cursor.execute(
         "SELECT c.cid, c.digest, NULL FROM findling.wanted w JOIN findling.chunks c ON c.ws = w.ws AND c.cid = w.cid"
@@ -266,7 +233,9 @@ def _wanted(connection: Connection, ws: int, model: int) -> Iterator[tuple[Any, 
     yield from cursor
 
 
-def _lacking(connection: Connection, ws: int, model: int, start: int, limit: int) -> Iterator[tuple[Any, ...]]:
+def _lacking(
+    connection: Connection, ws: int, model: int, start: int, limit: int
+) -> Iterator[tuple[int, bytes, int | None]]:
     """Chunks without a vector in the order of their resources, some more at a time than are asked for."""
     place = start, -1
     while True:
@@ -277,8 +246,8 @@ def _lacking(connection: Connection, ws: int, model: int, start: int, limit: int
             (ws, *place, model, 2 * limit + 1),
         )
         rows = cursor.fetchall()
-        for *row, _ in rows:
-            yield tuple(row)
+        for cid, digest, resource, _ in rows:
+            yield cid, digest, resource
         if len(rows) <= 2 * limit:
             return
         place = rows[-1][2:]

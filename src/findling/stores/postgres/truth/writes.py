@@ -28,6 +28,7 @@ from findling.stores.rows import (
     RESOURCE_COLUMNS,
     Row,
     chunk_row,
+    dropped_chunks,
     fingerprint_row,
     row_sum,
 )
@@ -279,7 +280,7 @@ def _update(
     if body.digest != text_digest:
         batch.gone_bodies.append(number)
         batch.bodies.append((number, *body))
-    dropped = _dropped(stored, rows, all_of_them=metadata != resource)
+    dropped = dropped_chunks(stored, rows, all_of_them=metadata != resource)
     for cid, row in rows.items():
         before = stored.get(cid)
         added_at = seq if before is None or cid in dropped else before[CHUNK_WIDTH]
@@ -296,17 +297,6 @@ def _update(
     batch.drop(rid_hash, dropped, seq)
     added = frozenset(cid for cid in rows if cid not in stored or cid in dropped)
     return Change(seq, document.resource.rid, tuple(sorted(dropped)), added, document, number)
-
-
-def _dropped(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of_them: bool) -> set[int]:
-    """The stored chunks that legs must forget: they vanished, or what legs index of them changed."""
-    if all_of_them:
-        return set(stored)
-    return {cid for cid, row in stored.items() if cid not in rows or _indexed(row) != _indexed(rows[cid])}
-
-
-def _indexed(row: Row) -> Row:
-    return row[1], row[7]  # digest and heading; the other columns only say where the chunk stands
 
 
 def _resource_values(document: Document, resource: Row, rid_hash: bytes, number: int, seq: int) -> Row:

@@ -28,6 +28,7 @@ from findling.domain.queries import Filters
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.migrations import load_migrations
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, cids_of, held_by, line_document, vectors_of
 from findling.testing.truth_store import TruthStoreSuite
@@ -90,7 +91,7 @@ def test_a_workspace_is_made_before_it_is_opened(place: str) -> None:
         PostgresStore.open(place)
     PostgresStore.create(place).close()
     with PostgresStore.open(place, readonly=True) as store:
-        assert (store.seq(), store.format) == (0, 1)
+        assert (store.seq(), store.format) == (0, load_migrations()[-1].number)
 
 
 def test_everything_is_there_when_opened_again(place: str) -> None:

@@ -226,6 +226,17 @@ def test_a_large_write_takes_a_handful_of_statements(store: PostgresStore) -> No
     assert len(sent) < 12, sent
 
 
+def test_the_planner_is_told_of_a_load_and_not_of_a_trickle(store: PostgresStore) -> None:
+    told = "SELECT pg_stat_get_last_analyze_time('findling.chunks'::regclass)"
+    first = 2 * 10_000  # more than all other tests have written
+    store.write(line_document(f"r{number}", []) for number in range(first))
+    before = sql(store, told)
+    assert before != [(None,)]
+    store.write([PLAIN])
+    store.write([], [f"r{number}" for number in range(100)])
+    assert sql(store, told) == before
+
+
 def test_readers_in_other_threads_do_not_wait_for_a_write_and_see_it_whole(store: PostgresStore) -> None:
     store.write([PLAIN])
     half_written, done = threading.Event(), threading.Event()

@@ -131,14 +131,21 @@ class PostgresConnections:
         finally:
             self._end(connection)
 
-    def analyze(self, *tables: str) -> None:
-        """Tell the planner how large tables have become; the server does so by itself, but a minute later."""
-        connection, _ = self._take()
+    @contextmanager
+    def session(self) -> Iterator[Connection]:
+        """A connection outside of any transaction and workspace."""
+        connection, _ = self._begin("SELECT 1")
         try:
-            with suppress(load_psycopg().Error):  # a role that does not own them is told so, and nothing is lost
-                connection.execute(f"ANALYZE {', '.join(f'findling.{table}' for table in tables)}")
+            yield connection
         finally:
             self._end(connection)
+
+    def analyze(self, *tables: str) -> None:
+        """Tell the planner how large tables have become; the server does so by itself, but a minute later."""
+        names = ", ".join(f"findling.{table}" for table in tables)
+        # A role that does not own them is told so, and nothing is lost; nor is it when the server goes away now.
+        with suppress(load_psycopg().Error, WorkspaceError), self.session() as connection:
+            connection.execute(f"ANALYZE (SKIP_LOCKED) {names}")
 
     def close(self) -> None:
         """Give the connections up; closing twice is fine."""

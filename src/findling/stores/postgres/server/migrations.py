@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import FormatError, InvalidValueError, NotIndexedError, ReadOnlyError, StoreDamagedError
 from findling.stores.postgres.server.connections import connect
 from findling.stores.postgres.server.errors import PostgresErrors
-from findling.stores.postgres.server.places import PostgresPlace
+from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
@@ -134,14 +135,8 @@ def _applied(connection: Connection, place: PostgresPlace) -> list[SqlMigration]
         " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'findling')"
     ).fetchone() or (False, False)
     if ours:
-        columns = [
-            column
-            for (column,) in connection.execute(
-                "SELECT attname FROM pg_attribute WHERE attrelid = 'findling.migrations'::regclass AND attnum > 0"
-            )
-        ]
-        if {"number", "name", "min_reader", "optional"} <= set(columns):
-            query = "SELECT number, name, min_reader, optional FROM findling.migrations ORDER BY number"
+        query = "SELECT number, name, min_reader, optional FROM findling.migrations ORDER BY number"
+        with suppress(load_psycopg().errors.UndefinedColumn):
             return [SqlMigration(*row) for row in connection.execute(query)]
     if others:
         message = f"the schema findling in the database of {place.shown} belongs to another program"

@@ -12,7 +12,7 @@ from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
 from findling.stores.postgres.server.arrays import bigints, byteas, texts
-from findling.stores.postgres.server.connections import PostgresConnections, connect
+from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.migrations import check_format, create_workspace
 from findling.stores.postgres.server.places import PostgresPlace, parse_place
 from findling.stores.postgres.truth.reads import load_chunks, load_documents, load_resources, load_texts
@@ -60,12 +60,8 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         known = parse_place(place) if isinstance(place, str) else place
         connections = PostgresConnections(known, readonly=readonly)
         try:
-            connection = connect(known)
-            try:
-                with connections.errors:
-                    format_ = check_format(connection, known, readonly=readonly)
-            finally:
-                connection.close()
+            with connections.session() as connection, connections.errors:
+                format_ = check_format(connection, known, readonly=readonly)
             _ = connections.ws  # raises where there is none
         except BaseException:
             connections.close()
@@ -116,7 +112,7 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
                     "UPDATE findling.workspaces SET seq = %s, number = %s WHERE ws = %s",
                     (counters.seq, counters.number, ws),
                 )
-        if counters.surprise:
+        if counters.has_outgrown(len(changes)):
             self._connections.analyze("resources", "bodies", "chunks")
         return changes
 

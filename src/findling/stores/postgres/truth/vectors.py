@@ -66,7 +66,7 @@ class PostgresKeptVectors:
             values = {"ws": ws, "model": id_, "mark": mark, "count": len(vectors), "sums": bigints(sums)}
             arrays = {"digests": byteas(vectors), "vectors": byteas(vectors.values())}
             connection.execute(_PUT, values | arrays)
-        if mark > 2 * estimated + _VECTORS_PER_BATCH:
+        if mark > 2 * estimated + _VECTORS_PER_BATCH and 4 * len(vectors) > estimated:
             self._connections.analyze("vectors")
 
     def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from findling.domain.errors import OverdueError
 
-__all__ = ["MOST_CANDIDATES", "StageClock", "WorkBudget", "current_budget", "finished_by", "spending"]
+__all__ = ["MOST_CANDIDATES", "StageClock", "WorkBudget", "current_budget", "finished_by", "spending", "trying"]
 
 MOST_CANDIDATES = 50_000
 """Passages that one answer looks at: 2 s of looking them up."""
@@ -169,6 +169,23 @@ def spending(budget: WorkBudget | None = None) -> Iterator[WorkBudget]:
     try:
         drawn.is_over()  # from here on the thread's time counts
         yield drawn
+    finally:
+        _current.budget = outer
+
+
+@contextmanager
+def trying() -> Iterator[Callable[[], None]]:
+    """Have everything inside draw on a copy of the budget; a call of what is yielded makes it count."""
+    outer, budget = _current.budget, current_budget()
+    tried = WorkBudget()
+    vars(tried).update({**vars(budget), "left": dict(budget.left), "refused": [*budget.refused], "_made": {}})
+
+    def adopt() -> None:
+        budget.left, budget.refused = tried.left, tried.refused
+
+    _current.budget = tried
+    try:
+        yield adopt
     finally:
         _current.budget = outer
 

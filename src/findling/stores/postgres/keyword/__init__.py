@@ -1,0 +1,1 @@
+"""The keyword leg in PostgreSQL: postings in tables, the ranking of the local tier."""

@@ -1,0 +1,194 @@
+"""The tables of the keyword leg: how far it has come, its segments, and the rows of their postings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from findling.domain.plans import FIELDS
+from findling.stores.keyword.posting_segments import PostingRow, SegmentHead, packed, unpacked
+from findling.stores.postgres.truth.values import escape, hash_of, unescape
+
+if TYPE_CHECKING:
+    from findling.stores.postgres.server.connections import Connection
+
+__all__ = [
+    "UNITS",
+    "KeywordState",
+    "StoredSegment",
+    "begin_keyword_state",
+    "drop_segments",
+    "insert_segment",
+    "kill_entries",
+    "read_segments",
+    "release_segments",
+    "stored_term",
+    "term_of",
+    "write_keyword_state",
+]
+
+UNITS = {"chunk": 0, "page": 1}
+"""The numbers that units have in the tables."""
+
+_LONGEST_KEY = 1_000
+"""Bytes of a term in a key: an entry of a B-tree holds 2,700."""
+
+_ROWS_AT_ONCE = 20_000
+"""Rows of one statement: about 4 MB."""
+
+
+class KeywordState(NamedTuple):
+    """The change that a leg has reached. Its generation rises with every commit; no segment has a number twice."""
+
+    owner: str = ""
+    seq: int = 0
+    generation: int = 0
+    next_segment: int = 1
+
+
+class StoredSegment(NamedTuple):
+    """A segment with those of its entries that are dead; None without any."""
+
+    number: int
+    head: SegmentHead
+    dead: NDArray[np.bool_] | None
+
+
+def stored_term(term: str) -> tuple[str, str | None]:
+    """The key of a term, and the term itself where the key is shorter."""
+    key = escape(term)
+    if len(key) * 4 <= _LONGEST_KEY or len(key.encode()) <= _LONGEST_KEY:
+        return key, None
+    return key[: _LONGEST_KEY // 5] + hash_of(term).hex(), key
+
+
+def term_of(key: str, whole: str | None) -> str:
+    """The term of a row."""
+    return unescape(whole or key)
+
+
+_STATE = "SELECT owner, seq, generation, next_segment FROM findling.keyword_legs WHERE ws = %s AND unit = %s"
+
+
+def begin_keyword_state(connection: Connection, ws: int, unit: int) -> KeywordState:
+    """The state of a leg, of whatever owner."""
+    row = connection.execute(_STATE, (ws, unit)).fetchone()
+    return KeywordState(*row) if row else KeywordState()
+
+
+def write_keyword_state(connection: Connection, ws: int, unit: int, state: KeywordState) -> None:
+    """Replace the state of a leg."""
+    connection.execute(
+        "INSERT INTO findling.keyword_legs (ws, unit, owner, seq, generation, next_segment)"
+        " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (ws, unit) DO UPDATE SET owner = excluded.owner,"
+        " seq = excluded.seq, generation = excluded.generation, next_segment = excluded.next_segment",
+        (ws, unit, *state),
+    )
+
+
+def insert_segment(
+    connection: Connection,
+    key: tuple[int, int, int],
+    head: SegmentHead,
+    rows: Iterable[tuple[int, str, PostingRow]],
+    *,
+    dead: NDArray[np.bool_] | None = None,
+    is_staged: bool = False,
+) -> None:
+    """Add a segment; `key` is workspace, unit and number. Nobody reads one that is staged."""
+    from findling.stores.postgres.server.arrays import byteas, integers, texts
+
+    alive = len(head) - (0 if dead is None else int(np.count_nonzero(dead)))
+    columns = [column.astype("<i8").tobytes() for column in (head.cids, head.numbers, head.turns, head.updated)]
+    lengths = packed(np.concatenate([head.lengths[field] for field in FIELDS]))
+    connection.execute(
+        "INSERT INTO findling.keyword_segments (ws, unit, segment, is_staged, entries, alive, dead, cids, numbers,"
+        " turns, updated, lengths) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (*key, is_staged, len(head), alive, _bits(dead), *columns, lengths),
+    )
+    waiting = iter(rows)
+    while batch := [*islice(waiting, _ROWS_AT_ONCE)]:
+        keys = [stored_term(term) for _, term, _ in batch]
+        connection.execute(
+            "INSERT INTO findling.keyword_postings (ws, unit, segment, field, term, whole, df, docs, tfs, positions)"
+            " SELECT %s, %s, %s, r.* FROM unnest(%b::integer[], %b::text[], %b::text[], %b::integer[], %b::bytea[],"
+            " %b::bytea[], %b::bytea[]) r",
+            (
+                *key,
+                integers([field for field, _, _ in batch]),
+                texts([short for short, _ in keys]),
+                texts([whole for _, whole in keys]),
+                integers([row.df for _, _, row in batch]),
+                byteas([row.docs for _, _, row in batch]),
+                byteas([row.tfs for _, _, row in batch]),
+                byteas([row.positions for _, _, row in batch]),
+            ),
+        )
+
+
+def read_segments(connection: Connection, ws: int, unit: int, known: dict[int, SegmentHead]) -> list[StoredSegment]:
+    """The segments that are read, in order; heads that are known are not fetched again, new ones become known."""
+    cursor = connection.cursor(binary=True)
+    alive = cursor.execute(
+        "SELECT segment, entries, dead FROM findling.keyword_segments WHERE ws = %s AND unit = %s AND NOT is_staged"
+        " ORDER BY segment",
+        (ws, unit),
+    ).fetchall()
+    lacking = [number for number, _, _ in alive if number not in known]
+    if lacking:
+        fetched = cursor.execute(
+            "SELECT segment, entries, cids, numbers, turns, updated, lengths FROM findling.keyword_segments"
+            " WHERE ws = %s AND unit = %s AND segment = ANY(%s)",
+            (ws, unit, lacking),
+        )
+        for number, entries, *columns, lengths in fetched:
+            fields = unpacked(lengths, len(FIELDS) * entries).reshape(len(FIELDS), entries)
+            cids, numbers, turns, updated = (np.frombuffer(column, "<i8") for column in columns)
+            by_field = dict(zip(FIELDS, fields, strict=True))
+            known[number] = SegmentHead(cids, numbers, turns, updated, by_field)
+    return [StoredSegment(number, known[number], _dead(bits, entries)) for number, entries, bits in alive]
+
+
+def kill_entries(connection: Connection, ws: int, unit: int, segment: int, dead: NDArray[np.bool_]) -> None:
+    """Mark the dead entries of a segment; one without a living entry goes."""
+    alive = len(dead) - int(np.count_nonzero(dead))
+    if not alive:
+        drop_segments(connection, ws, unit, [segment])
+        return
+    connection.execute(
+        "UPDATE findling.keyword_segments SET dead = %s, alive = %s WHERE ws = %s AND unit = %s AND segment = %s",
+        (_bits(dead), alive, ws, unit, segment),
+    )
+
+
+def release_segments(connection: Connection, ws: int, unit: int, segments: Sequence[int]) -> None:
+    """Have staged segments be read from now on, and delete others that a killed process has staged."""
+    connection.execute(
+        "UPDATE findling.keyword_segments SET is_staged = false WHERE ws = %s AND unit = %s AND segment = ANY(%s)",
+        (ws, unit, [*segments]),
+    )
+    left = connection.execute(
+        "SELECT segment FROM findling.keyword_segments WHERE ws = %s AND unit = %s AND is_staged", (ws, unit)
+    ).fetchall()
+    drop_segments(connection, ws, unit, [number for (number,) in left])
+
+
+def drop_segments(connection: Connection, ws: int, unit: int, segments: Sequence[int] | None) -> None:
+    """Delete segments and their postings; None for all of them."""
+    if segments is not None and not segments:
+        return
+    which, values = ("", (ws, unit)) if segments is None else (" AND segment = ANY(%s)", (ws, unit, [*segments]))
+    for table in ("keyword_postings", "keyword_segments"):
+        connection.execute(f"DELETE FROM findling.{table} WHERE ws = %s AND unit = %s{which}".encode(), values)
+
+
+def _bits(dead: NDArray[np.bool_] | None) -> bytes:
+    return b"" if dead is None else np.packbits(dead).tobytes()
+
+
+def _dead(bits: bytes, entries: int) -> NDArray[np.bool_] | None:
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=entries).astype(np.bool_) if bits else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from findling.domain.resources import Chunk, Document
     from findling.stores.graph.graph_arrays import GraphArrays, NamedRow
 
-__all__ = ["EntityGraph", "graph_owner"]
+__all__ = ["NO_COLUMNS", "EditedGraph", "EntityGraph", "GraphView", "graph_owner"]
 
 
 def graph_owner(store_id: str) -> str:
@@ -25,7 +25,7 @@ def graph_owner(store_id: str) -> str:
     return f"{LAYOUT}|graph|{store_id}"
 
 
-class _GraphView:
+class GraphView:
     """Implements `GraphRows` over columns, which a leg maps or a sight has cut down."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
@@ -75,38 +75,23 @@ class _GraphView:
             raise CorruptError(f"the graph leg leads nowhere: {error}", hint="findling doctor --repair") from error
 
 
-class EntityGraph(_GraphView):
-    """Implements `GraphLeg` in one folder. Open it with `open`; writing needs the workspace's write lock."""
+class EditedGraph(GraphView):
+    """The part of a leg that knows no files: the changes since the last commit, and the rows that they lead to."""
 
-    def __init__(self, folder: Path, owner: str, opened: GraphFile | None) -> None:
-        super().__init__(opened.columns if opened else _NO_COLUMNS)
-        self._folder, self._owner, self._opened = folder, owner, opened
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        super().__init__(columns)
         self._added: dict[int, NamedRow] = {}
         self._dropped: set[int] = set()
-
-    @classmethod
-    def open(cls, folder: Path, *, store_id: str) -> EntityGraph:
-        """Open the leg in a folder, or an empty one when there is none of this store. Raises CorruptError."""
-        owner = graph_owner(store_id)
-        return cls(folder, owner, read_graph(folder, owner))
-
-    def seq(self) -> int:
-        """The number of the latest change that is durably absorbed."""
-        return self._opened.seq if self._opened else 0
-
-    def is_current(self) -> bool:
-        """Whether its file is still the one that was opened."""
-        return self._opened is not None and self._opened.stamp == stamp_of(self._folder)
 
     def cids(self) -> set[int]:
         """All chunks that name something; for checks."""
         return set(self._columns["cids"])
 
-    def within(self, numbers: Collection[int]) -> _GraphView:
+    def within(self, numbers: Collection[int]) -> GraphView:
         """The same leg with nothing in it but the chunks of these resources."""
         from findling.stores.graph.graph_arrays import restricted
 
-        return _GraphView(restricted(self._columns, numbers))
+        return GraphView(restricted(self._columns, numbers))
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Absorb changes; they become visible and durable with `commit`."""
@@ -119,24 +104,11 @@ class EntityGraph(_GraphView):
                 if document is not None and chunk.cid in change.added:
                     self._add(document, chunk, change.number)
 
-    def commit(self, seq: int) -> None:
-        """Replace the file by one with everything applied so far, together with the number it reaches."""
+    def _edited(self, columns: Mapping[str, Any] | None) -> dict[str, tuple[str, bytes]]:
+        """Columns with everything applied so far, as they are kept: a type code and bytes each."""
         from findling.stores.graph.graph_arrays import columns_of, rows_of, to_columns
 
-        table = rows_of(self._columns if self._opened else None, list(self._added.values()), self._dropped)
-        write_graph(self._folder, self._owner, seq, to_columns(columns_of(table)))
-        self._forget()
-        self._follow(read_graph(self._folder, self._owner))
-
-    def clear(self) -> None:
-        """Forget everything, durably with the next commit."""
-        self._forget()
-        self._follow(None)
-
-    def close(self) -> None:
-        """Release the file; what was not committed is forgotten."""
-        self._forget()
-        self._follow(None)
+        return to_columns(columns_of(rows_of(columns, list(self._added.values()), self._dropped)))
 
     def _add(self, document: Document, chunk: Chunk, number: int) -> None:
         from findling.stores.graph.graph_arrays import NamedRow
@@ -156,8 +128,46 @@ class EntityGraph(_GraphView):
         self._added.clear()
         self._dropped.clear()
 
+
+class EntityGraph(EditedGraph):
+    """Implements `GraphLeg` in one folder. Open it with `open`; writing needs the workspace's write lock."""
+
+    def __init__(self, folder: Path, owner: str, opened: GraphFile | None) -> None:
+        super().__init__(opened.columns if opened else NO_COLUMNS)
+        self._folder, self._owner, self._opened = folder, owner, opened
+
+    @classmethod
+    def open(cls, folder: Path, *, store_id: str) -> EntityGraph:
+        """Open the leg in a folder, or an empty one when there is none of this store. Raises CorruptError."""
+        owner = graph_owner(store_id)
+        return cls(folder, owner, read_graph(folder, owner))
+
+    def seq(self) -> int:
+        """The number of the latest change that is durably absorbed."""
+        return self._opened.seq if self._opened else 0
+
+    def is_current(self) -> bool:
+        """Whether its file is still the one that was opened."""
+        return self._opened is not None and self._opened.stamp == stamp_of(self._folder)
+
+    def commit(self, seq: int) -> None:
+        """Replace the file by one with everything applied so far, together with the number it reaches."""
+        write_graph(self._folder, self._owner, seq, self._edited(self._columns if self._opened else None))
+        self._forget()
+        self._follow(read_graph(self._folder, self._owner))
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
+        self._forget()
+        self._follow(None)
+
+    def close(self) -> None:
+        """Release the file; what was not committed is forgotten."""
+        self._forget()
+        self._follow(None)
+
     def _follow(self, opened: GraphFile | None) -> None:
-        self._opened, self._columns = opened, opened.columns if opened else _NO_COLUMNS
+        self._opened, self._columns = opened, opened.columns if opened else NO_COLUMNS
 
 
-_NO_COLUMNS: Mapping[str, Any] = dict.fromkeys(COLUMNS, ())
+NO_COLUMNS: Mapping[str, Any] = dict.fromkeys(COLUMNS, ())

@@ -161,14 +161,22 @@ def _read(block: bytes) -> _ListBlock:
 
 def holders(block: bytes, hash_: int, size: int) -> NDArray[np.bool_]:
     """Marks those of the `size` resources of a segment that hold a trigram. Raises CorruptError."""
-    marks = np.zeros(size, np.bool_)
     keys, lengths, forms, data = _read(block)
+    marks = np.zeros(size, np.bool_)
     at = int(np.searchsorted(keys, np.uint32(hash_)))
     if at == len(keys) or keys[at] != hash_:
         return marks
     begin = int(lengths[:at].sum())
-    places = _places(forms[at : at + 1], lengths[at : at + 1], data[begin : begin + int(lengths[at])], size)[1]
-    if len(places) and places.max() >= size:
+    one = data[begin : begin + int(lengths[at])]
+    # As `_places` does for many lists, at a tenth of its time.
+    if forms[at] == _BITS:
+        return np.unpackbits(one, count=size, bitorder="little").view(np.bool_)
+    if forms[at] == _GAPS:
+        places = np.cumsum(one, dtype=np.int64)[one != _STEP]
+        places += np.arange(len(places))
+    else:
+        places = one.view("<u4").astype(np.int64)
+    if len(places) and places[-1] >= size:
         raise _damaged("a list leads to a resource that is not there")
     marks[places] = True
     return marks

@@ -26,6 +26,7 @@ from findling.stores.postgres.legs.vector_blocks import (
     joined,
     list_blocks,
     mark_rows,
+    share,
     sum_of,
 )
 from findling.stores.postgres.legs.vector_neighbours import NEIGHBOURS_FROM, VectorNeighbours
@@ -213,7 +214,9 @@ class PostgresVectors:
                         table = self._table(self._header)
                         listed = list_blocks(connection, table)
                         blocks = fetch_blocks(connection, self._key, table, listed, self._dimensions)
-            self._viewed = view = VectorView(columns_of(listed, blocks, self._dimensions))
+            columns = columns_of(listed, blocks, self._dimensions)
+            share(self._key, listed, blocks, columns)
+            self._viewed = view = VectorView(columns)
         return view
 
     def _neighbours(self, connection: Connection, header: _Header) -> VectorNeighbours | None:

@@ -76,7 +76,9 @@ def install() -> str:
 
 
 @contextmanager
-def pooled(server: PostgresServer, user: str = "postgres", password: str = "postgres") -> Iterator[str]:
+def pooled(
+    server: PostgresServer, user: str = "postgres", password: str = "postgres", connections: int = _CONNECTIONS
+) -> Iterator[str]:
     """The URL of the server's database through a pooler, all of whose clients are one user of the server."""
     program = find_pooler()
     assert program is not None
@@ -89,7 +91,7 @@ def pooled(server: PostgresServer, user: str = "postgres", password: str = "post
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     text = _SETTINGS.format(
-        server=server.port, port=port, connections=_CONNECTIONS, folder=folder, user=user, password=password
+        server=server.port, port=port, connections=connections, folder=folder, user=user, password=password
     )
     settings = folder / "pgbouncer.ini"
     settings.write_text(text)

@@ -34,7 +34,7 @@ from findling.service.client.daemon_state import DaemonState, mcp_socket, only_d
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.server.search_pool import process_count
-from findling.service.server.tokens import TokenBook
+from findling.service.server.tokens import TokenBook, issuer_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 
@@ -128,7 +128,7 @@ def is_loopback(listening: socket.socket) -> bool:
 
 def require_tokens(host: str, tokens: TokenBook) -> None:
     """Raises DaemonError unless there is a token for callers from elsewhere."""
-    if not tokens.list():
+    if tokens.issuer is None and not tokens.list():
         raise DaemonError(
             f"others could connect to {host}, and there is no token to know them by",
             hint="findling token create NAME --owner (or --as user:NAME), or --host 127.0.0.1",
@@ -193,7 +193,7 @@ def run_daemon(
     without a token.
     """
     home = home_folder(settings["store.home"])
-    tokens = TokenBook(home)
+    tokens = TokenBook(home, issuer=issuer_of(settings["serve.issuer"]))
     with only_daemon(home), _sockets(settings, home) as (unix, mcp_lines, tcp), contextlib.ExitStack() as stack:
         needs_tokens = settings["serve.require_token"] or not is_loopback(tcp)
         if needs_tokens:

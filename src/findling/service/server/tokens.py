@@ -13,19 +13,28 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
-from findling.domain.permissions import ALL_WORKSPACES, SCOPES, Caller, check_principal
+from findling.domain.errors import (
+    CorruptError,
+    FormatError,
+    InvalidValueError,
+    MissingExtraError,
+    NotFoundError,
+    TokenError,
+)
+from findling.domain.permissions import ALL_WORKSPACES, SCOPES, Caller, check_principal, is_principal
 from findling.domain.values import read_json
 from findling.stores.filesystem import FileErrors, make_private, write_whole
 from findling.stores.lock import WriteLock
 
-__all__ = ["TokenAccount", "TokenBook"]
+__all__ = ["TokenAccount", "TokenBook", "issuer_of"]
 
 _FILE, _LOCK, _USED = ".tokens.json", ".tokens.lock", ".tokens.used"
 _SCHEMA = 1
 _PREFIX = "fdl_"  # by which people and scanners for leaked secrets know it
 _NAME = re.compile(r"\w[\w.@-]{0,63}")
 _DAY_S = 86_400
+_ISSUERS = "findling.tokens"
+"""The entry points of other issuers: the value makes a function from a token to its principals."""
 
 _START = 16
 """Characters of a hash that find its token: 64 bits, so that no two tokens share them."""
@@ -64,8 +73,16 @@ class TokenBook:
     Every method raises CorruptError for a damaged file of tokens: nobody is admitted or refused by accident.
     """
 
-    def __init__(self, home: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        issuer: Callable[[str], tuple[str, ...]] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`issuer` gives the principals of a token that is not in the book, none for one that is not valid."""
         self._home = home
+        self.issuer = issuer
         self._path = home / _FILE
         self._clock = clock
         self._last = _TokenFile(None, {})
@@ -111,11 +128,19 @@ class TokenBook:
         token = self._tokens().get(digest[:_START])
         # The time of the lookup reveals the start of a hash at most; the comparison takes constant time.
         is_known = token is not None and compare_digest(token.sha256, digest)
-        account = token.account if token is not None and is_known else None
+        account = token.account if token is not None and is_known else self._of_issuer(secret)
         if account is None or (account.expires_at is not None and account.expires_at <= self._clock()):
             raise TokenError("the token is not valid", hint="findling token create gives a new one")
-        self._note_use(digest)
+        if is_known:
+            self._note_use(digest)
         return Caller(account.name, account.principals, frozenset(account.scopes), account.workspaces)
+
+    def _of_issuer(self, secret: str) -> TokenAccount | None:
+        """The account of a token that somebody else has given; it only reads, and never all."""
+        principals = () if self.issuer is None or secret.startswith(_PREFIX) else self.issuer(secret)
+        if not principals or not all(map(is_principal, principals)):
+            return None
+        return TokenAccount(principals[0], tuple(principals), ("read",), (), 0.0, None)
 
     def list(self) -> Sequence[TokenAccount]:
         """All tokens in the order of their names, expired ones included."""
@@ -166,6 +191,28 @@ class TokenBook:
             return (self._home / _USED / digest).stat().st_mtime // _DAY_S * _DAY_S
         except FileNotFoundError:
             return None
+
+
+def issuer_of(name: str) -> Callable[[str], tuple[str, ...]] | None:
+    """The check of tokens that a package brings as an entry point of `findling.tokens`; None for an empty name.
+
+    Raises MissingExtraError when no package does, InvalidValueError for one that cannot be loaded.
+    """
+    if not name:
+        return None
+    from importlib.metadata import entry_points
+
+    known = {found.name: found for found in entry_points(group=_ISSUERS)}
+    if name not in known:
+        there = ", ".join(sorted(known)) or "none"
+        hint = f"install one with the entry point {name} in {_ISSUERS}; there are: {there}"
+        raise MissingExtraError(f"no installed package knows tokens of {name}", hint=hint)
+    try:
+        factory: Callable[[], Callable[[str], tuple[str, ...]]] = known[name].load()
+    except Exception as error:  # a plugin may raise anything
+        message = f"the issuer {name} ({known[name].value}) cannot be loaded: {error}"
+        raise InvalidValueError(message, hint="update or remove its package") from error
+    return factory()
 
 
 def _digest(secret: str) -> str:

@@ -198,6 +198,9 @@ _SETTINGS = (
     _row("serve.port", 3463, "Port of the daemon; 0: any that is free.", maximum=65535),
     _row("serve.names", (), "Names of hosts that requests may be for besides its own."),
     _row("serve.require_token", False, "Ask for a token on loopback, too."),
+    _row(
+        "serve.issuer", "", "Plugin that checks tokens of another issuer, such as supabase; empty: none.", kind="name"
+    ),
     _row("serve.timeout_s", 10.0, "Longest time that the daemon looks for an answer.", minimum=0.1),
     _row("serve.cpu_s", 2.0, "CPU seconds that one request of a token may take; 0: any."),
     _row("serve.rate", 100.0, "Requests a second that one token may send; 0: any."),

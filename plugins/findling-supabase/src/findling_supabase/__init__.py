@@ -1,0 +1,1 @@
+"""Supabase for findling: its pooler as a place, its users as callers."""

@@ -26,7 +26,7 @@ from findling.stores.postgres.legs.exact_leg import (
     discard_exact_leg,
     has_exact_leg,
 )
-from findling.stores.postgres.legs.exact_segments import Postings, block_of, holders, packed, unpacked
+from findling.stores.postgres.legs.exact_segments import TrigramPostings, block_of, holders, packed, unpacked
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.exact_leg import ExactLegSuite
@@ -73,7 +73,7 @@ def test_a_segment_is_read_as_it_was_written(seed: int) -> None:
         np.unique(chance.integers(0, spread, int(chance.integers(0, 30))).astype(np.uint32) * np.uint32(71_582_788))
         for _ in range(size)
     ]
-    postings = Postings.of(entries)
+    postings = TrigramPostings.of(entries)
     segment = packed(postings, size)
     again = unpacked(segment.blocks, size)
     assert (again.hashes.tolist(), again.places.tolist()) == (postings.hashes.tolist(), postings.places.tolist())

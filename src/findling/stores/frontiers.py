@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 from findling.domain.values import record
-from findling.stores.validation import CID_LIMIT
+from findling.stores.validation import CID_LIMIT, NO_MODEL
 
-__all__ = ["NO_MODEL", "Frontier", "pick_unembedded"]
-
-NO_MODEL = 0
-"""The number of a model without vectors."""
+__all__ = ["Frontier", "pick_unembedded"]
 
 _LAST = CID_LIMIT - 1
 

@@ -18,6 +18,7 @@ __all__ = [
     "CID_LIMIT",
     "HEADING_SEPARATOR",
     "MOST_WISHES",
+    "NO_MODEL",
     "batched",
     "check_accesses",
     "check_document",
@@ -28,6 +29,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+NO_MODEL = 0
+"""The number of a model without vectors."""
 
 CID_LIMIT = 1 << 63
 """Chunk ids are kept as signed 64-bit integers and are never negative."""

@@ -9,16 +9,19 @@ import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
-from findling.stores.frontiers import NO_MODEL, Frontier, pick_unembedded
 from findling.stores.rows import vector_sum
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
 from findling.stores.sqlite.loads import load_chunks
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
-from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
+from findling.stores.validation import CID_LIMIT, MOST_WISHES, NO_MODEL, vector_width
+
+if TYPE_CHECKING:
+    from findling.stores.frontiers import Frontier
 
 __all__ = ["SqliteVectors"]
 
@@ -141,6 +144,8 @@ def _find_unembedded(
     connection: sqlite3.Connection, model: str, limit: int, skip: Container[bytes], frontier: Frontier | None
 ) -> tuple[list[int], Frontier]:
     """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
+    from findling.stores.frontiers import Frontier, pick_unembedded  # a search looks for none
+
     id_, seq = _model_id(connection, model), read_header(connection).seq
     if _count_covered(connection, model) == _count_chunks(connection):
         return [], Frontier(id_, seq)

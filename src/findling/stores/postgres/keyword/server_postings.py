@@ -33,12 +33,12 @@ _FIELDS = {field: number for number, field in enumerate(INDEXED)}
 _LAST = "\U0010ffff"
 
 _COUNTED, _LISTED, _PLACED = range(3)
-"""What a row was fetched with: its frequency, its entries, and their positions."""
+"""The parts of a fetched row: its frequency, its entries, and their positions."""
 
 # OFFSET 0 keeps the planner from reading whole tables: each line of a question is one look into the key.
 _FETCH = """
-SELECT -1, 0::bigint, ''::text, NULL::text, count(*)::integer, 0, NULL::bytea, NULL::bytea, NULL::bytea FROM findling.keyword_segments
-    WHERE ws = %s AND unit = %s AND segment = ANY(%s) AND NOT is_staged
+SELECT -1, 0::bigint, ''::text, NULL::text, count(*)::integer, 0, NULL::bytea, NULL::bytea, NULL::bytea
+    FROM findling.keyword_segments WHERE ws = %s AND unit = %s AND segment = ANY(%s) AND NOT is_staged
 UNION ALL
 SELECT 0, q.line, p.term, p.whole, p.segment, p.df, NULL, NULL, NULL
     FROM unnest(%s::smallint[], %s::text[], %s::text[])
@@ -55,7 +55,7 @@ SELECT 1, q.line, '', NULL, p.segment, p.df, p.docs, p.tfs, p.positions
 """
 
 
-class _Asked(threading.local):
+class _LackingRows(threading.local):
     """The rows and ranges that the work of this thread lacks."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class ServerPostings(SegmentedPostings):
         self._rows: dict[tuple[str, str], tuple[int, list[tuple[int, PostingRow]]]] = {}
         self._ranges: dict[tuple[str, str], list[str]] = {}
         self._bytes = 0
-        self._asked = _Asked()
+        self._asked = _LackingRows()
 
     def rows(self, field: str, term: str, *, with_positions: bool = False) -> Sequence[tuple[int, PostingRow]]:
         return self._row(field, term, _PLACED if with_positions else _LISTED)

@@ -18,8 +18,8 @@ from findling.domain.errors import CorruptError
 from findling.domain.ports import Change
 from findling.domain.queries import Required
 from findling.stores.postgres.legs.exact_segments import (
-    Postings,
     SegmentBlocks,
+    TrigramPostings,
     block_of,
     holders,
     matching,
@@ -198,7 +198,7 @@ class PostgresTrigrams:
         )
         return {(segment, block): data for _, segment, block, data in rows} if latest == generation else None
 
-    def _settled(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Postings]:
+    def _settled(self) -> tuple[NDArray[np.int64], NDArray[np.int64], TrigramPostings]:
         """Numbers, ids and trigrams of what was applied, which is forgotten; drafts lose what came again."""
         known = {rid: one for rid, one in self._changed.items() if one is not None}
         for draft in self._drafts:
@@ -206,7 +206,7 @@ class PostgresTrigrams:
         self._touched.update(self._changed)
         self._changed, self._pairs = {}, 0
         numbers = _array([number for number, _ in known.values()])
-        return numbers, _array(known), Postings.of([trigrams for _, trigrams in known.values()])
+        return numbers, _array(known), TrigramPostings.of([trigrams for _, trigrams in known.values()])
 
     def _write(self, connection: Connection, segment: int) -> int:
         """Write what was applied, and with it what is worn out; returns the number of the next segment."""
@@ -233,7 +233,7 @@ class PostgresTrigrams:
         return segment + len(self._drafts) + len(latest)
 
 
-def _drafted(numbers: NDArray[np.int64], rids: NDArray[np.int64], postings: Postings) -> _Draft:
+def _drafted(numbers: NDArray[np.int64], rids: NDArray[np.int64], postings: TrigramPostings) -> _Draft:
     lists = packed(postings, len(numbers))
     return _Draft(numbers, rids, len(postings.hashes), lists, np.zeros(len(numbers), np.bool_))
 

@@ -17,8 +17,8 @@ from findling.domain.queries import Required
 from findling.text.query.patterns import coded, fold, trigram_form
 
 __all__ = [
-    "Postings",
     "SegmentBlocks",
+    "TrigramPostings",
     "block_of",
     "holders",
     "matching",
@@ -40,14 +40,14 @@ _STEP = 255
 """A byte of gaps that leads on without a resource."""
 
 
-class Postings(NamedTuple):
+class TrigramPostings(NamedTuple):
     """Hashes of trigrams and places of the resources that hold them, in the order of both."""
 
     hashes: NDArray[np.uint32]
     places: NDArray[np.uint32]
 
     @classmethod
-    def of(cls, entries: Sequence[NDArray[np.uint32]]) -> Postings:
+    def of(cls, entries: Sequence[NDArray[np.uint32]]) -> TrigramPostings:
         """Those of resources, each given by the hashes of its trigrams."""
         places = np.repeat(np.arange(len(entries), dtype=np.uint32), [len(one) for one in entries])
         hashes = np.concatenate([np.empty(0, np.uint32), *entries])
@@ -95,7 +95,7 @@ def block_of(hash_: int, bits: int) -> int:
     return hash_ >> (32 - bits)
 
 
-def packed(postings: Postings, size: int) -> SegmentBlocks:
+def packed(postings: TrigramPostings, size: int) -> SegmentBlocks:
     """The lists of a segment of `size` resources, each in the form that takes the fewest bytes."""
     hashes, places = postings
     is_first = np.ones(len(hashes), np.bool_)
@@ -182,7 +182,7 @@ def holders(block: bytes, hash_: int, size: int) -> NDArray[np.bool_]:
     return marks
 
 
-def unpacked(blocks: Iterable[bytes], size: int) -> Postings:
+def unpacked(blocks: Iterable[bytes], size: int) -> TrigramPostings:
     """The postings of a segment, in the order of its blocks. Raises CorruptError."""
     hashes, places = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
     for block in blocks:
@@ -191,7 +191,7 @@ def unpacked(blocks: Iterable[bytes], size: int) -> Postings:
         order = np.argsort(lists, kind="stable")
         hashes.append(keys[lists[order]])
         places.append(found[order].astype(np.uint32))
-    return Postings(np.concatenate(hashes), np.concatenate(places))
+    return TrigramPostings(np.concatenate(hashes), np.concatenate(places))
 
 
 def _places(
@@ -224,7 +224,7 @@ def _places(
     return np.concatenate(lists), np.concatenate([raw, found, *marked])
 
 
-def merged(parts: Iterable[tuple[Postings, NDArray[np.bool_]]]) -> Postings:
+def merged(parts: Iterable[tuple[TrigramPostings, NDArray[np.bool_]]]) -> TrigramPostings:
     """The postings of several segments one after the other, without the resources that are not to be kept."""
     keys, first = [np.empty(0, np.uint64)], 0
     for (hashes, places), keep in parts:
@@ -233,7 +233,9 @@ def merged(parts: Iterable[tuple[Postings, NDArray[np.bool_]]]) -> Postings:
         keys.append(hashes[own].astype(np.uint64) << np.uint64(32) | ranks[places[own]].astype(np.uint64))
         first += int(np.count_nonzero(keep))
     every = np.sort(np.concatenate(keys))
-    return Postings((every >> np.uint64(32)).astype(np.uint32), (every & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+    return TrigramPostings(
+        (every >> np.uint64(32)).astype(np.uint32), (every & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    )
 
 
 def matching(required: Required, marks: Mapping[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:

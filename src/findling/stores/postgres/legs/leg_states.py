@@ -1,4 +1,4 @@
-"""How far a leg in the server has come, and for which store: one row of a table, by which a reader knows its parts."""
+"""The state of a leg in the server: the change it has reached, its store, and the parts that a reader knows."""
 
 from __future__ import annotations
 

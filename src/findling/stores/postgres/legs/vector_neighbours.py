@@ -56,7 +56,7 @@ def find_pgvector(connection: Connection) -> str | None:
 
 
 def vector_search_kind(connection: Connection) -> Literal["ann", "exact"]:
-    """How the nearest of many vectors are found in this database: without pgvector 0.8 hosts look at every row."""
+    """The way to the nearest of many vectors in this database: without pgvector 0.8 hosts look at every row."""
     return "exact" if find_pgvector(connection) is None else "ann"
 
 

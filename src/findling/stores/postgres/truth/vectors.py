@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
-from findling.stores.frontiers import NO_MODEL, Frontier, pick_unembedded
+from findling.stores.frontiers import Frontier, pick_unembedded
 from findling.stores.postgres.server.arrays import bigints, byteas
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.truth.reads import load_chunks
 from findling.stores.postgres.truth.values import escape, unescape
 from findling.stores.rows import vector_sum
-from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
+from findling.stores.validation import CID_LIMIT, MOST_WISHES, NO_MODEL, vector_width
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection

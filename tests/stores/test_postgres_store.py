@@ -5,6 +5,8 @@ It is used by a role without any privilege: policies bind neither a superuser no
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -33,7 +35,7 @@ from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, cids_of, held_by, line_document, vectors_of
 from findling.testing.truth_store import TruthStoreSuite
 from tests.postgres_servers import PostgresServer
-from tests.processes import PATIENCE_S
+from tests.processes import PATIENCE_S, run_process
 
 TERM = GlossaryTerm("rate limit", "quota", "Quota", "alias", "person", decided_at=1.5)
 
@@ -283,6 +285,28 @@ def test_writers_take_turns(place: str, store: PostgresStore) -> None:
     assert store.seq() == 40
     assert sorted(change.seq for change in store.changes(0))[-1] == 40
     assert store.integrity() == []
+
+
+FORKING = """
+import os, sys
+from findling.stores.postgres.truth.store import PostgresStore
+with PostgresStore.open(sys.argv[1]) as store:
+    assert store.seq() == 1
+    child = os.fork()
+    if not child:
+        assert [store.seq() for _ in range(20)] == [1] * 20
+        store.close()
+        sys.exit(0)
+    assert [store.seq() for _ in range(20)] == [1] * 20
+    assert os.waitpid(child, 0)[1] == 0
+    assert store.seq() == 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_opens_connections_of_its_own(place: str, store: PostgresStore) -> None:
+    store.write([PLAIN])
+    run_process([sys.executable, "-W", "error", "-c", FORKING, place], check=True)
 
 
 def test_patience_with_another_writer_has_an_end(place: str, store: PostgresStore) -> None:

@@ -234,6 +234,7 @@ class _Pool:
         self._place = place
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
+        self._process = os.getpid()
         self._users = 0
 
     def hold(self) -> None:
@@ -250,6 +251,9 @@ class _Pool:
     def take(self) -> tuple[Connection, bool]:
         """A connection, and whether it was opened for this."""
         with self._lock:
+            if self._process != os.getpid():
+                # A child must not use the sockets of its parent; psycopg leaves them open when it forgets them here.
+                self._process, self._idle = os.getpid(), []
             if self._idle:
                 return self._idle.pop(), False
         return connect(self._place), True
@@ -265,17 +269,17 @@ class _Pool:
         """Close what nobody uses: after one connection was lost, the others are, too."""
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        if self._process == os.getpid():
+            for connection in idle:
+                connection.close()
 
 
-_pools: dict[tuple[int, str, bool], _Pool] = {}
-"""By process, since a child must not use the sockets of its parent."""
+_pools: dict[tuple[str, bool], _Pool] = {}
 _pools_lock = threading.Lock()
 
 
 def _pool_of(place: PostgresPlace) -> _Pool:
-    key = os.getpid(), place.dsn, place.is_pooled
+    key = place.dsn, place.is_pooled
     with _pools_lock:
         pool = _pools.setdefault(key, _Pool(place))
         pool.hold()
@@ -283,9 +287,8 @@ def _pool_of(place: PostgresPlace) -> _Pool:
 
 
 def _close_pools() -> None:
-    for (process, *_), pool in list(_pools.items()):
-        if process == os.getpid():
-            pool.close_idle()
+    for pool in list(_pools.values()):
+        pool.close_idle()
 
 
 atexit.register(_close_pools)

@@ -33,7 +33,7 @@ from findling.ranking.postings_algebra import (
 __all__ = [
     "LENGTHS",
     "Matches",
-    "Postings",
+    "TermPostings",
     "idf",
     "matches",
     "quantised",
@@ -63,7 +63,7 @@ def quantised(lengths: NDArray[np.integer]) -> NDArray[np.uint8]:
     return codes
 
 
-class Postings(Protocol):
+class TermPostings(Protocol):
     """The postings of the entries in sight. Entries are numbers below `slots`, of which `entries` are in sight."""
 
     slots: int
@@ -106,7 +106,7 @@ def idf(frequency: int, entries: int) -> float:
     return math.log(1 + (entries - frequency + 0.5) / (frequency + 0.5))
 
 
-def matches(part: Part, postings: Postings) -> Matches:
+def matches(part: Part, postings: TermPostings) -> Matches:
     """The entries that match, with scores of 32 bits, which is what tantivy gives."""
     found = _Scorer(postings).found(part, 1.0)
     return Matches(found.entries, found.scores.astype(np.float32).astype(np.float64))
@@ -121,7 +121,7 @@ _SPAN = 32
 class _Scorer:
     """Finds entries in one state of the postings."""
 
-    def __init__(self, postings: Postings) -> None:
+    def __init__(self, postings: TermPostings) -> None:
         self._postings = postings
         self._marked = np.zeros(postings.slots, np.bool_)
         self._rank = np.zeros(postings.slots, np.int64)

@@ -24,7 +24,7 @@ from findling.ranking.postings_algebra import (
     SumPart,
     TermPart,
 )
-from findling.ranking.postings_scoring import Postings
+from findling.ranking.postings_scoring import TermPostings
 from findling.text.analysis.stemming import forms_prefix, same_stem
 
 __all__ = ["PostingsQuery", "PostingsStatistics"]
@@ -101,7 +101,7 @@ class PostingsQuery:
 class PostingsStatistics:
     """Implements `Statistics` by postings, which count nothing but what is in sight."""
 
-    def __init__(self, postings: Postings) -> None:
+    def __init__(self, postings: TermPostings) -> None:
         self._postings = postings
         self.entries = postings.entries
 

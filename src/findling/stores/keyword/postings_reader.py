@@ -42,7 +42,7 @@ class SegmentInSight(NamedTuple):
 
 
 class SegmentedPostings:
-    """Implements `Postings` by segments whose entries are numbered one after the other."""
+    """Implements `TermPostings` by segments whose entries are numbered one after the other."""
 
     def __init__(self, segments: Sequence[SegmentInSight]) -> None:
         self._segments = segments
@@ -106,8 +106,12 @@ class SegmentedPostings:
         return _joined(found)
 
     def frequency(self, field: str, term: str) -> int:
+        return self.counted(self.rows(field, term))
+
+    def counted(self, rows: Sequence[tuple[int, PostingRow]]) -> int:
+        """The number of entries in sight of the rows of a term."""
         total = 0
-        for number, row in self.rows(field, term):
+        for number, row in rows:
             sight = self._segments[number].sight
             total += row.df if sight is None else int(np.count_nonzero(sight[row_entries(row)]))
         return total

@@ -15,13 +15,14 @@ from findling.domain.errors import LockedError, ReplacedError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import PreparedResource, prepare
-from findling.stores.keyword.posting_segments import SegmentBuilder, SegmentHead
+from findling.stores.keyword.posting_segments import SegmentBuilder
 from findling.stores.keyword.postings_reader import PostingsReader, SegmentInSight
 from findling.stores.keyword.segment_files import made_for
 from findling.stores.postgres.keyword.keyword_merge import join_heads, join_rows, to_join
 from findling.stores.postgres.keyword.keyword_tables import (
     UNITS,
     KeywordState,
+    Known,
     StoredSegment,
     begin_keyword_state,
     drop_segments,
@@ -320,11 +321,11 @@ class PostgresKeywordLeg:
 
 
 _MOST_LEGS = 32
-_heads: OrderedDict[tuple[str, int, int, str], dict[int, SegmentHead]] = OrderedDict()
+_heads: OrderedDict[tuple[str, int, int, str], Known] = OrderedDict()
 _heads_guard = threading.Lock()
 
 
-def _known_heads(connections: PostgresConnections, unit: int, owner: str) -> dict[int, SegmentHead]:
+def _known_heads(connections: PostgresConnections, unit: int, owner: str) -> Known:
     """The heads of segments that this process has fetched for any leg of a store; they never change."""
     key = connections.place.dsn, connections.ws, unit, owner
     with _heads_guard:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from findling.domain.plans import FIELDS
 from findling.ranking.postings_scoring import Entries
-from findling.stores.keyword.posting_segments import INDEXED, MOST_ENTRIES, PostingRow, SegmentHead, pack_field
-from findling.stores.postgres.keyword.keyword_tables import StoredSegment, term_of
+from findling.stores.keyword.posting_segments import (
+    INDEXED,
+    MOST_ENTRIES,
+    PostingRow,
+    SegmentHead,
+    pack_field,
+    unpacked,
+)
+from findling.stores.postgres.keyword.keyword_tables import StoredSegment
+from findling.stores.postgres.keyword.posting_blocks import flat_docs, flat_numbers, summed
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
@@ -70,64 +76,46 @@ def join_rows(
         alive = np.ones(len(one.head), np.bool_) if one.dead is None else ~one.dead
         moved[one.number] = np.where(alive, np.cumsum(alive) - 1 + first, -1)
         first += int(np.count_nonzero(alive))
-    found = connection.cursor(binary=True).execute(
-        "SELECT field, term, whole, segment, df, docs, tfs, positions FROM findling.keyword_postings"
-        " WHERE ws = %s AND unit = %s AND segment = ANY(%s) ORDER BY field, term, segment",
-        (ws, unit, [*moved]),
-    )
-    for field, rows in groupby(found, itemgetter(0)):
-        for term, row in _join_field(INDEXED[field], [*rows], moved):
+    fields: dict[int, list[tuple[int, tuple[bytes, ...]]]] = {}
+    for one in segments:
+        found = connection.cursor(binary=True).execute(
+            "SELECT terms, dfs, sizes, docs, tfs, positions FROM findling.keyword_blocks"
+            " WHERE ws = %s AND unit = %s AND segment = %s ORDER BY block",
+            (ws, unit, one.number),
+        )
+        for field, block in zip(one.directory.fields(), found, strict=True):
+            fields.setdefault(field, []).append((one.number, block))
+    for field in sorted(fields):
+        for term, row in _join_field(INDEXED[field], fields.pop(field), moved):
             yield field, term, row
 
 
 def _join_field(
-    field: str, rows: Sequence[tuple[int, str, str | None, int, int, bytes, bytes, bytes]], moved: dict[int, Entries]
+    field: str, blocks: Sequence[tuple[int, tuple[bytes, ...]]], moved: dict[int, Entries]
 ) -> Iterator[tuple[str, PostingRow]]:
     terms: dict[str, int] = {}
-    ids = np.array([terms.setdefault(term_of(key, whole), len(terms)) for _, key, whole, *_ in rows], np.int64)
-    dfs = np.array([row[4] for row in rows], np.int64)
-    steps = _flat([row[5] for row in rows], dfs)
-    # A row whose entries take a byte each lists steps between them, else the entries themselves.
-    is_near = np.repeat(np.array([len(row[5]) == row[4] for row in rows]), dfs)
-    docs = np.where(is_near, _summed(np.where(is_near, steps, 0), dfs), steps)
-    tfs = np.ones(len(docs), np.int64)
-    positions = np.zeros(len(docs), np.int64)
+    ids, dfs, sizes, bases = list[int](), list[Entries](), list[Entries](), list[int]()
+    base = dict(zip(moved, np.cumsum([0, *map(len, moved.values())])[:-1].tolist(), strict=True))
+    for segment, block in blocks:
+        own = block[0].decode("utf-8", "surrogatepass").split("\n")
+        ids += [terms.setdefault(term, len(terms)) for term in own]
+        dfs.append(unpacked(block[1], len(own)).astype(np.int64))
+        sizes.append(unpacked(block[2], 3 * len(own)).astype(np.int64).reshape(-1, 3))
+        bases += [base[segment]] * len(own)
+    counts, lengths = np.concatenate(dfs), np.concatenate(sizes)
+    docs, often, where = (b"".join([block[column] for _, block in blocks]) for column in (3, 4, 5))
+    entries = np.concatenate([*moved.values()])[
+        flat_docs(docs, lengths[:, 0], counts) + np.repeat(np.array(bases, np.int64), counts)
+    ]
+    tfs = np.ones(len(entries), np.int64)
+    positions = np.zeros(len(entries), np.int64)
     if field in FIELDS:
-        tfs = np.maximum(_flat([row[6] for row in rows], dfs), 1)
-        ends = np.cumsum(dfs)
-        sums = np.cumsum(tfs)[ends - 1]
-        positions = _summed(_flat([row[7] for row in rows], np.diff(sums, prepend=0)), tfs)
-    places = np.concatenate([moved[one] for one in moved])
-    bases = dict(zip(moved, np.cumsum([0, *map(len, moved.values())])[:-1].tolist(), strict=True))
-    own_bases = np.repeat(np.array([bases[row[3]] for row in rows], np.int64), dfs)
-    entries = places[own_bases + docs]
-    is_alive = entries >= 0
-    is_kept = np.repeat(is_alive, tfs)
-    tokens = np.repeat(np.repeat(ids, dfs), tfs)[is_kept]
+        tfs = np.maximum(flat_numbers(often, lengths[:, 1], counts), 1)
+        totals = np.diff(np.cumsum(tfs)[np.cumsum(counts) - 1], prepend=0)
+        positions = summed(flat_numbers(where, lengths[:, 2], totals), tfs)
+    is_kept = np.repeat(entries >= 0, tfs)
+    tokens = np.repeat(np.repeat(np.array(ids, np.int64), counts), tfs)[is_kept]
     yield from pack_field([*terms], tokens, np.repeat(entries, tfs)[is_kept], positions[is_kept], field)
-
-
-def _flat(lists: Sequence[bytes], counts: Entries) -> Entries:
-    """The numbers of packed lists one after the other, zeros for those of an empty list."""
-    numbers = np.zeros(int(counts.sum()), np.int64)
-    widths = np.array([len(data) for data in lists], np.int64) // np.maximum(counts, 1)
-    for width, kind in ((1, "<u1"), (2, "<u2"), (4, "<u4")):
-        own = widths == width
-        if own.any():
-            data = b"".join([data for data, is_own in zip(lists, own.tolist(), strict=True) if is_own])
-            numbers[np.repeat(own, counts)] = np.frombuffer(data, kind)
-    return numbers
-
-
-def _summed(steps: Entries, counts: Entries) -> Entries:
-    """Running sums of lists one after the other, each from its own beginning."""
-    if not len(steps):
-        return steps
-    sums = np.cumsum(steps)
-    firsts = np.cumsum(counts) - counts
-    before = (sums - steps)[firsts]
-    summed: Entries = sums - np.repeat(before, counts)
-    return summed
 
 
 def _alive(segment: StoredSegment) -> int:

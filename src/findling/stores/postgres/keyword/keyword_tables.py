@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from findling.domain.plans import FIELDS
 from findling.stores.keyword.posting_segments import PostingRow, SegmentHead, packed, unpacked
-from findling.stores.postgres.truth.values import escape, hash_of, unescape
+from findling.stores.postgres.keyword.posting_blocks import BlockDirectory, pack_blocks
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "UNITS",
     "KeywordState",
+    "Known",
     "StoredSegment",
     "begin_keyword_state",
     "drop_segments",
@@ -26,19 +26,14 @@ __all__ = [
     "kill_entries",
     "read_segments",
     "release_segments",
-    "stored_term",
-    "term_of",
     "write_keyword_state",
 ]
 
 UNITS = {"chunk": 0, "page": 1}
 """The numbers that units have in the tables."""
 
-_LONGEST_KEY = 1_000
-"""Bytes of a term in a key: an entry of a B-tree holds 2,700."""
-
-_ROWS_AT_ONCE = 20_000
-"""Rows of one statement: about 4 MB."""
+_BLOCKS_AT_ONCE = 2_000
+"""Rows of one statement: about 8 MB."""
 
 
 class KeywordState(NamedTuple):
@@ -55,20 +50,8 @@ class StoredSegment(NamedTuple):
 
     number: int
     head: SegmentHead
+    directory: BlockDirectory
     dead: NDArray[np.bool_] | None
-
-
-def stored_term(term: str) -> tuple[str, str | None]:
-    """The key of a term, and the term itself where the key is shorter."""
-    key = escape(term)
-    if len(key) * 4 <= _LONGEST_KEY or len(key.encode()) <= _LONGEST_KEY:
-        return key, None
-    return key[: _LONGEST_KEY // 5] + hash_of(term).hex(), key
-
-
-def term_of(key: str, whole: str | None) -> str:
-    """The term of a row."""
-    return unescape(whole or key)
 
 
 _STATE = "SELECT owner, seq, generation, next_segment FROM findling.keyword_legs WHERE ws = %s AND unit = %s"
@@ -100,38 +83,34 @@ def insert_segment(
     is_staged: bool = False,
 ) -> None:
     """Add a segment; `key` is workspace, unit and number. Nobody reads one that is staged."""
-    from findling.stores.postgres.server.arrays import byteas, integers, texts
+    from findling.stores.postgres.server.arrays import byteas, integers
 
     alive = len(head) - (0 if dead is None else int(np.count_nonzero(dead)))
+    blocks = [*pack_blocks(rows)]
+    directory = BlockDirectory((field, first) for field, first, _ in blocks).written()
     columns = [column.astype("<i8").tobytes() for column in (head.cids, head.numbers, head.turns, head.updated)]
     lengths = packed(np.concatenate([head.lengths[field] for field in FIELDS]))
     connection.execute(
         "INSERT INTO findling.keyword_segments (ws, unit, segment, is_staged, entries, alive, dead, cids, numbers,"
-        " turns, updated, lengths) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (*key, is_staged, len(head), alive, _bits(dead), *columns, lengths),
+        " turns, updated, lengths, directory) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (*key, is_staged, len(head), alive, _bits(dead), *columns, lengths, directory),
     )
-    waiting = iter(rows)
-    while batch := [*islice(waiting, _ROWS_AT_ONCE)]:
-        keys = [stored_term(term) for _, term, _ in batch]
+    for first in range(0, len(blocks), _BLOCKS_AT_ONCE):
+        batch = [block for _, _, block in blocks[first : first + _BLOCKS_AT_ONCE]]
         connection.execute(
-            "INSERT INTO findling.keyword_postings (ws, unit, segment, field, term, whole, df, docs, tfs, positions)"
-            " SELECT %s, %s, %s, r.* FROM unnest(%b::integer[], %b::text[], %b::text[], %b::integer[], %b::bytea[],"
+            "INSERT INTO findling.keyword_blocks (ws, unit, segment, block, terms, dfs, sizes, docs, tfs, positions)"
+            " SELECT %s, %s, %s, r.* FROM unnest(%b::integer[], %b::bytea[], %b::bytea[], %b::bytea[], %b::bytea[],"
             " %b::bytea[], %b::bytea[]) r",
-            (
-                *key,
-                integers([field for field, _, _ in batch]),
-                texts([short for short, _ in keys]),
-                texts([whole for _, whole in keys]),
-                integers([row.df for _, _, row in batch]),
-                byteas([row.docs for _, _, row in batch]),
-                byteas([row.tfs for _, _, row in batch]),
-                byteas([row.positions for _, _, row in batch]),
-            ),
+            (*key, integers(range(first, first + len(batch))), *map(byteas, zip(*batch, strict=True))),
         )
 
 
-def read_segments(connection: Connection, ws: int, unit: int, known: dict[int, SegmentHead]) -> list[StoredSegment]:
-    """The segments that are read, in order; heads that are known are not fetched again, new ones become known."""
+Known = dict[int, tuple[SegmentHead, BlockDirectory]]
+"""The parts of segments that never change, by number."""
+
+
+def read_segments(connection: Connection, ws: int, unit: int, known: Known) -> list[StoredSegment]:
+    """The segments that are read, in order; what is known of them is not fetched again, and new ones become known."""
     cursor = connection.cursor(binary=True)
     alive = cursor.execute(
         "SELECT segment, entries, dead FROM findling.keyword_segments WHERE ws = %s AND unit = %s AND NOT is_staged"
@@ -141,16 +120,16 @@ def read_segments(connection: Connection, ws: int, unit: int, known: dict[int, S
     lacking = [number for number, _, _ in alive if number not in known]
     if lacking:
         fetched = cursor.execute(
-            "SELECT segment, entries, cids, numbers, turns, updated, lengths FROM findling.keyword_segments"
+            "SELECT segment, entries, cids, numbers, turns, updated, lengths, directory FROM findling.keyword_segments"
             " WHERE ws = %s AND unit = %s AND segment = ANY(%s)",
             (ws, unit, lacking),
         )
-        for number, entries, *columns, lengths in fetched:
+        for number, entries, *columns, lengths, directory in fetched:
             fields = unpacked(lengths, len(FIELDS) * entries).reshape(len(FIELDS), entries)
             cids, numbers, turns, updated = (np.frombuffer(column, "<i8") for column in columns)
-            by_field = dict(zip(FIELDS, fields, strict=True))
-            known[number] = SegmentHead(cids, numbers, turns, updated, by_field)
-    return [StoredSegment(number, known[number], _dead(bits, entries)) for number, entries, bits in alive]
+            head = SegmentHead(cids, numbers, turns, updated, dict(zip(FIELDS, fields, strict=True)))
+            known[number] = head, BlockDirectory.read(directory)
+    return [StoredSegment(number, *known[number], _dead(bits, entries)) for number, entries, bits in alive]
 
 
 def kill_entries(connection: Connection, ws: int, unit: int, segment: int, dead: NDArray[np.bool_]) -> None:
@@ -182,7 +161,7 @@ def drop_segments(connection: Connection, ws: int, unit: int, segments: Sequence
     if segments is not None and not segments:
         return
     which, values = ("", (ws, unit)) if segments is None else (" AND segment = ANY(%s)", (ws, unit, [*segments]))
-    for table in ("keyword_postings", "keyword_segments"):
+    for table in ("keyword_blocks", "keyword_segments"):
         connection.execute(f"DELETE FROM findling.{table} WHERE ws = %s AND unit = %s{which}".encode(), values)
 
 

@@ -44,12 +44,11 @@ def computer(tmp_path: Path) -> Computer:
 
 
 def answers(computer: Computer) -> list[object]:
-    found: list[object] = []
-    for question in (*WORDS, "late change", '"early ferry"', "rope type:decision", "storm -gull"):
-        said = computer.run("--workspace", "notes", question, "--json", code=None)
-        answer, _ = json.JSONDecoder().raw_decode(said)
-        found.append([(hit["id"], hit["score"], hit["line"]) for hit in answer["hits"]])
-    return found
+    asked = computer.folder / "questions.txt"
+    asked.write_text("\n".join((*WORDS, "late change", '"early ferry"', "rope type:decision", "storm -gull")) + "\n")
+    said = computer.run("search", "--workspace", "notes", "-Q", str(asked), "--json")
+    found, _ = json.JSONDecoder().raw_decode(said)
+    return [[(hit["id"], hit["score"], hit["line"]) for hit in answer["hits"]] for answer in found]
 
 
 def test_there_and_back(computer: Computer, url: str, postgres: PostgresServer) -> None:

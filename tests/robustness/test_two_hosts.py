@@ -1,0 +1,93 @@
+"""Two hosts write and search one workspace in PostgreSQL at once: no errors, nothing twice, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from subprocess import PIPE
+
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import load_settings
+from findling.service.workspace.store_url import connect_workspace
+from tests.counts import IS_LONG
+from tests.postgres_servers import PostgresServer
+from tests.processes import BoundedProcess
+
+SECONDS = 120.0 if IS_LONG else 6.0
+
+_HOST = """
+import json, sys, time
+from findling.domain.resources import Resource
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import load_settings
+
+name, place, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+settings = load_settings(None).override({"store.url": place, "semantic.model": "none"}, "test")
+added, missed, late = 0, 0, 0
+with open_engine(".", settings=settings) as engine:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        word = f"{name}word{added}"
+        resource = Resource(rid=f"note:{name}{added}", type="note", title=f"Note {added} of {name}")
+        engine.add([(resource, f"The {word} of the harbour, beside the common quay.")])
+        added += 1
+        answer = engine.search(word, mode="keyword")
+        late += bool(answer.degraded)
+        # Another host may be writing: then the answer says so.
+        if resource.rid not in [hit.rid for hit in answer.hits] and not answer.degraded:
+            missed += 1
+        engine.search("common quay")
+        if added % 5 == 0:
+            engine.memories.remember(f"{name} saw {word}")
+print(json.dumps({"added": added, "missed": missed, "late": late}), flush=True)
+"""
+
+
+def test_two_hosts_write_and_search_at_once(postgres: PostgresServer, tmp_path: Path) -> None:
+    place = postgres.place("hosts")
+    hosts = {name: _started(name, place, tmp_path / name) for name in ("a", "b")}
+    try:
+        for host in hosts.values():
+            assert host.stdout is not None
+            assert host.stdout.readline() == "ready\n"
+        for host in hosts.values():
+            assert host.stdin is not None
+            host.stdin.write("go\n")
+            host.stdin.flush()
+        told = {name: host.communicate(timeout=SECONDS + 300) for name, host in hosts.items()}
+    finally:
+        for host in hosts.values():
+            host.kill()
+            host.communicate()
+    reports = {}
+    for name, (out, err) in told.items():
+        assert hosts[name].returncode == 0, err[-3000:]
+        reports[name] = json.loads(out.splitlines()[-1])
+        assert reports[name]["added"] > 0
+        assert reports[name]["missed"] == 0
+    home = tmp_path / "c"
+    settings = load_settings(None, environ={"FINDLING_HOME": str(home)}).override({"semantic.model": "none"}, "test")
+    name = connect_workspace(place, home=home)
+    with open_engine(".", workspace=name, settings=settings) as engine:
+        rids = [one.rid for one in engine.ls()]
+        notes = [rid for rid in rids if rid.startswith("note:")]
+        wanted = [f"note:{name}{number}" for name, report in reports.items() for number in range(report["added"])]
+        assert sorted(notes) == sorted(wanted)
+        remembered = sum(report["added"] // 5 for report in reports.values())
+        assert len(rids) - len(notes) == remembered
+        assert engine.search("common quay", mode="keyword", limit=0).total == len(notes)
+        for host, report in reports.items():
+            for number in (0, report["added"] // 2, report["added"] - 1):
+                hits = engine.search(f"{host}word{number}", mode="keyword").hits
+                assert [hit.rid for hit in hits].count(f"note:{host}{number}") == 1
+        assert all(check.ok for check in engine.check())
+
+
+def _started(name: str, place: str, home: Path) -> BoundedProcess:
+    own = {"FINDLING_HOME": str(home), "FINDLING_CONFIG": str(home / "none.toml"), "FINDLING_SEMANTIC_REFINE": "never"}
+    command = [sys.executable, "-c", _HOST, name, place, str(SECONDS)]
+    return BoundedProcess(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**os.environ, **own})

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -16,7 +17,7 @@ import psycopg
 import pytest
 
 from tests.postgres_servers import PostgresServer
-from tests.processes import run_process
+from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 PASSWORD = "s3cret-of-the-team"
 
@@ -242,3 +243,53 @@ def test_a_role_that_may_only_read_searches(
     with psycopg.connect(postgres.dsn) as connection:
         connection.execute("DROP OWNED BY guest")
         connection.execute("DROP ROLE guest")
+
+
+def test_a_bundle_goes_from_one_tier_to_the_other(computers: tuple[Computer, Computer], place: str, tree: Path) -> None:
+    first, second = computers
+    first.run("index", "--workspace", "local", str(tree))
+    first.run("remember", "the bakery opens at six", "--workspace", "local")
+    first.run("export", str(first.folder / "one"), "--workspace", "local")
+    first.run("import", str(first.folder / "one"), "--store", place)
+    assert "harbour.md" in second.run("--store", place, "ferry")
+    assert "opens at six" in second.run("--store", place, "recall", "bakery")
+    second.run("export", str(second.folder / "two"), "--store", place)
+    second.run("import", str(second.folder / "two"), "--workspace", "back")
+    assert "opens at six" in second.run("--workspace", "back", "recall", "bakery")
+    assert _texts(first.folder / "one") == _texts(second.folder / "two")
+
+
+def _texts(bundle: Path) -> dict[str, str]:
+    records = map(json.loads, (bundle / "resources.jsonl").read_text("utf-8").splitlines())
+    return {record["rid"]: record["text"] for record in records}
+
+
+def test_a_daemon_on_a_host_without_the_files_serves_and_hears_of_news(
+    computers: tuple[Computer, Computer], place: str, tree: Path
+) -> None:
+    first, second = computers
+    first.run("--store", place, "index", str(tree))
+    hidden = tree.rename(tree.with_name("away"))
+    command = [sys.executable, "-m", "findling", "serve", "--port", "0", "--store", place]
+    environment = {**second.environment, "FINDLING_SERVE_USE": "auto"}
+    log = (second.folder / "log").open("w+")
+    with log, BoundedProcess(command, cwd=second.folder, env=environment, stderr=log) as daemon:
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            leg = second.folder / "workspaces" / place.partition("#")[2] / "keyword"
+            asking = Computer(second.folder, FINDLING_SERVE_USE="auto")
+            while "serving" not in Path(log.name).read_text():
+                assert daemon.poll() is None and time.monotonic() < deadline, Path(log.name).read_text()
+                time.sleep(0.05)
+            assert "harbour.md" in asking.run("--store", place, "ferry")
+            before = {file.name for file in leg.iterdir()}
+            first.run("--store", place, "remember", "the pilot boards at dawn")
+            while {file.name for file in leg.iterdir()} == before:  # nobody has asked
+                assert time.monotonic() < deadline, Path(log.name).read_text()
+                time.sleep(0.05)
+            assert "pilot boards" in asking.run("--store", place, "recall", "pilot")
+        finally:
+            daemon.terminate()
+            daemon.wait()
+        assert PASSWORD not in Path(log.name).read_text()
+    hidden.rename(tree)

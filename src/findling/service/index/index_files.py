@@ -137,6 +137,7 @@ class OpenedWorkspace:
             self.close()
             bytes_, self.backend = self.backend.snapshot_bytes, backend_at(self.folder)  # it may have moved
             self.backend.snapshot_bytes = bytes_
+            self.__dict__.pop("vectors", None)
 
     @property
     def leg(self) -> KeywordLeg:

@@ -106,10 +106,10 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
     workspace instead; then the path `.` stands for all of it. Raises PathNotFoundError, InvalidValueError or
     UntrustedSettingError.
     """
-    target = existing_path(path)
     if name:
-        return _named(folder_of(check_name(name), home), target, name, is_default=str(path) == ".")
-    folder_at = _finder(home)
+        folder = folder_of(check_name(name), home)
+        return _named(folder, _path_in(folder, path), name, is_default=str(path) == ".")
+    target, folder_at = existing_path(path), _finder(home)
     for root in (target, *target.parents):
         folder = folder_at(root)
         if holds_workspace(folder):
@@ -328,6 +328,16 @@ def _on(folder: Path, root: Path, target: Path) -> Workspace:
     if root.is_file():
         return Workspace(folder, root.parent, only=root.name)
     return Workspace(folder, root, "" if root == target else target.relative_to(root).as_posix())
+
+
+def _path_in(folder: Path, path: str | Path) -> Path:
+    """The path in full; the root of a workspace may be on another host, or away."""
+    try:
+        return existing_path(path)
+    except PathNotFoundError:
+        if Path(path) != indexed_root(folder):
+            raise
+        return Path(path)
 
 
 def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Workspace:

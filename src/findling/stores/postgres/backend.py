@@ -170,8 +170,8 @@ class PostgresBackend(LocalLegs):
 
     def settle(self, store: TruthStore) -> None:
         super().settle(store)
-        if self._before != (now := self.version()):
-            self._before = now
+        before, self._before = self._before, None
+        if before is not None and before != self.version():
             from findling.stores.postgres.notify import tell_others
 
             tell_others(self._connections)
@@ -204,7 +204,7 @@ class PostgresBackend(LocalLegs):
             self._let_go()
         if number is None:
             return _SeenWorkspace(time.monotonic(), None)  # asked anew each time: others may create it now
-        row = self._connections.row("SELECT value FROM findling.meta WHERE key = 'store_id'")
+        row = self._connections.row("SELECT value FROM findling.meta WHERE ws = %s AND key = 'store_id'", (number,))
         self._seen = _SeenWorkspace(time.monotonic(), number, row[0] if row else None)
         return self._seen
 

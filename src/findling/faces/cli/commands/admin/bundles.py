@@ -15,6 +15,7 @@ from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note
 from findling.faces.cli.request.options import (
+    at_store,
     compact_in_background,
     json_option,
     opened,
@@ -119,7 +120,7 @@ def import_(
     With --from-postgres the rows of --table become resources of the workspace, that of this folder by default. Let
     PGPASSWORD or ~/.pgpass give the password: other users of the machine see what you type.
     """
-    settings = resolve(".", workspace=workspace)
+    settings = at_store(resolve(".", workspace=workspace), creates=True)
     if url is not None:
         if bundle or root or merge or trust:
             raise UsageError("--from-postgres goes with no bundle, --root, --merge or --trust", hint=_HELP)

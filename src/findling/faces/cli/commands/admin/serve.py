@@ -68,7 +68,9 @@ def serve(
         return _stop(settings)
     settings = at_store(settings)
     with opened(path, settings) as engine:
-        root = engine.subject if engine.root != engine.home else None
+        files = engine.writer.files
+        is_followed = engine.root != engine.home and not (files.exists and files.is_followed_elsewhere())
+        root = engine.subject if is_followed else None
         folder, is_indexed = root or engine.root, engine.is_indexed()
     if print_unit:
         # A unit is no place for a URL with a password: its folder has it.

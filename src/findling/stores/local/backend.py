@@ -27,13 +27,11 @@ from findling.stores.local.identity import (
 from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from findling.domain.ports import TruthStore
+    from findling.domain.backends import GraphLeg, VectorTable
+    from findling.domain.ports import ExactLeg, TruthStore
     from findling.domain.reports import Check
-    from findling.stores.graph.graph_leg import EntityGraph
     from findling.stores.keyword.class_segments import ClassSegments
-    from findling.stores.keyword.exact_leg import TrigramLeg
     from findling.stores.keyword.leg import TantivyLeg
-    from findling.stores.vectors.vector_matrix import VectorMatrix
 
 __all__ = ["LocalBackend", "LocalLegs"]
 
@@ -86,7 +84,7 @@ class LocalLegs:
 
         discard_classes(self.folder / VIEWS)
 
-    def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorMatrix:
+    def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
         from findling.stores.vectors.vector_matrix import VectorMatrix
 
         folder, made_for = vector_folder(self.folder, model), f"{store_id}|{model}"
@@ -104,7 +102,7 @@ class LocalLegs:
         for folder in self.folder.glob("vectors-*") if model is None else [vector_folder(self.folder, model)]:
             discard(folder)
 
-    def exact_leg(self, store_id: str) -> TrigramLeg:
+    def exact_leg(self, store_id: str) -> ExactLeg:
         from findling.stores.keyword.exact_leg import TrigramLeg
         from findling.stores.keyword.segment_files import sampled_damage
 
@@ -122,7 +120,7 @@ class LocalLegs:
 
         discard(self.folder / EXACT)
 
-    def graph_leg(self, store_id: str) -> EntityGraph:
+    def graph_leg(self, store_id: str) -> GraphLeg:
         from findling.stores.graph.graph_leg import EntityGraph
 
         return EntityGraph.open(self.folder / GRAPH, store_id=store_id)

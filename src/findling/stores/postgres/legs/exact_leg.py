@@ -163,9 +163,8 @@ class PostgresTrigrams:
         self._is_cleared, self._state = True, None
 
     def close(self) -> None:
-        """Release what was read; what was not committed is forgotten."""
+        """Forget what was not committed; a question that another thread asks is still answered."""
         self._forget()
-        self._state = None
 
     def _read_state(self) -> ServerLegState | None:
         state = read_state(self._connections, _LEG)

@@ -86,8 +86,9 @@ class PostgresGraph(EditedGraph):
         self._is_cleared = True
 
     def close(self) -> None:
-        """Release the columns; what was not committed is forgotten."""
-        self._restart(None)
+        """Forget what was not committed; a question that another thread asks is still answered."""
+        self._forget()
+        self._is_cleared = False
 
     def _restart(self, state: ServerLegState | None) -> None:
         self._forget()

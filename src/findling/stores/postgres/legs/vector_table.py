@@ -184,9 +184,8 @@ class PostgresVectors:
         self._header, self._viewed = None, None
 
     def close(self) -> None:
-        """Release the rows; what was not committed is forgotten."""
+        """Forget what was not committed; a question that another thread asks is still answered."""
         self._forget()
-        self._header, self._viewed = None, None
 
     def damaged_parts(self) -> list[str]:
         """The blocks that are not what was written; every byte is read."""

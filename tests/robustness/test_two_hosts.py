@@ -80,10 +80,10 @@ def test_two_hosts_write_and_search_at_once(postgres: PostgresServer, tmp_path: 
         remembered = sum(report["added"] // 5 for report in reports.values())
         assert len(rids) - len(notes) == remembered
         assert engine.search("common quay", mode="keyword", limit=0).total == len(notes)
-        for host, report in reports.items():
+        for written_by, report in reports.items():
             for number in (0, report["added"] // 2, report["added"] - 1):
-                hits = engine.search(f"{host}word{number}", mode="keyword").hits
-                assert [hit.rid for hit in hits].count(f"note:{host}{number}") == 1
+                found = engine.search(f"{written_by}word{number}", mode="keyword").hits
+                assert [hit.rid for hit in found].count(f"note:{written_by}{number}") == 1
         assert all(check.ok for check in engine.check())
 
 

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["NO_COLUMNS", "EditedGraph", "EntityGraph", "GraphView", "graph_owner"]
 
 
+_RULES = 2
+"""The version of the rules of `text.mining`: a graph that others have made is made anew."""
+
+
 def graph_owner(store_id: str) -> str:
     """The mark of a graph of this store, as this version makes it."""
-    return f"{LAYOUT}|graph|{store_id}"
+    return f"{LAYOUT}.{_RULES}|graph|{store_id}"
 
 
 class GraphView:

@@ -196,6 +196,11 @@ def test_a_wrong_name_or_right_is_named(
         "postgresql://postgres@127.0.0.1:{port}/nowhere?password=hush&connect_timeout=5",
         "postgresql://postgres:hush@127.0.0.1:{port}x/postgres",
         "postgresql://postgres:hu%zzhush@127.0.0.1/postgres?nonsense=1",
+        "postgresql://postgres:hu@hush@127.0.0.1:1/x",
+        "postgresql://postgres:hu/hush@127.0.0.1:1/x",
+        "postgresql://postgres:hu?hush@127.0.0.1:1/x",
+        "postgresql://postgres:hu#hush@127.0.0.1:1/x",
+        "postgresql://127.0.0.1:1/x?passwrod=hush",
         "mysql://root:hush@127.0.0.1/x",
     ],
 )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from findling.domain.errors import FindlingError, InvalidValueError, MissingExtraError, UsageError
 from findling.sources.databases.postgres_catalogue import (
@@ -39,7 +39,6 @@ _CONNECT_S = 15
 _LATEST = 253_402_300_800.0  # the end of the year 9999
 _MILLISECONDS = 1e11  # seconds would be the year 5138
 _ENDLESS = ("infinity", "-infinity", "nan")
-_PASSWORD = re.compile(r"(?<=//)([^/@:]*):[^@]*@|(?<=password=)[^&\s]*")
 
 
 class RowColumns(NamedTuple):
@@ -187,15 +186,21 @@ def opened_table(
         raise MissingExtraError("PostgreSQL needs psycopg", hint="pip install 'findling[postgres]'") from error
     if not re.match(r"postgres(ql)?://", url):
         raise InvalidValueError("the URL names no PostgreSQL database", hint="postgresql://USER@HOST/DATABASE")
-    given, hide = url.partition("#")[0], _hider(url)
+    given = re.sub(r"#[^@/]*$", "", url)  # the name of a workspace; in a password it stays
     try:
         wanted = psycopg.conninfo.conninfo_to_dict(given)
-        ours: dict[str, Any] = {"connect_timeout": _CONNECT_S, "fallback_application_name": "findling"}
+    except psycopg.ProgrammingError:  # whose text may hold the password
+        message = "the URL of the database cannot be read"
+        raise InvalidValueError(message, hint="postgresql://USER@HOST:PORT/DATABASE, odd letters as %40") from None
+    hide = _hider(str(wanted.get("password") or ""))
+    ours: dict[str, Any] = {"connect_timeout": _CONNECT_S, "fallback_application_name": "findling"}
+    try:
         connection = psycopg.connect(
             given, autocommit=True, prepare_threshold=None, **{key: ours[key] for key in ours if key not in wanted}
         )
-    except psycopg.Error as error:
-        raise UsageError(f"cannot connect to {_shown(given)}: {hide(_words(error))}", hint=_CONNECT_HINT) from None
+    except (psycopg.Error, UnicodeError) as error:
+        said = _words(error) if isinstance(error, psycopg.Error) else "it names no host"
+        raise UsageError(f"cannot connect to the database: {hide(said)}", hint=_CONNECT_HINT) from None
     try:
         with connection, connection.transaction():
             connection.execute(_BEGINNING)
@@ -241,22 +246,9 @@ def _words(error: psycopg.Error) -> str:
     return " ".join((error.diag.message_primary or str(error)).split())
 
 
-def _hider(url: str) -> Callable[[str], str]:
-    """A function that takes the passwords of a URL out of a text."""
-    found = [match for pair in re.findall(r"//[^/@:]*:([^@]*)@|password=([^&#\s]*)", url) for match in pair if match]
-    secrets = sorted({secret for one in found for secret in (one, unquote(one))}, key=len, reverse=True)
-
-    def hide(text: str) -> str:
-        for secret in secrets:
-            text = text.replace(secret, "…")
-        return text
-
-    return hide
-
-
-def _shown(url: str) -> str:
-    """A URL without its password and its options."""
-    return _PASSWORD.sub(lambda match: f"{match[1]}@" if match[1] is not None else "…", url.partition("?")[0])
+def _hider(password: str) -> Callable[[str], str]:
+    """A function that takes a password out of a text."""
+    return lambda text: text.replace(password, "…") if password else text
 
 
 def _tags(value: str | None) -> Iterator[str]:

@@ -38,14 +38,14 @@ from tests.counts import tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 from tests.stores.leg_folders import LegsInFolder
-from tests.stores.postgres_legs import opened_workspace
+from tests.stores.postgres_legs import opened_workspace, ordinary_place
 
 KILLS = tries(6, short=3)
 
 
 @pytest.fixture
 def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
-    with opened_workspace(postgres.place()) as opened:
+    with opened_workspace(ordinary_place(postgres)) as opened:
         yield opened
 
 
@@ -170,7 +170,7 @@ for change in store.changes(leg.seq()):
 def test_a_killed_writer_or_server_loses_nothing(tmp_path: Path) -> None:
     server, moments = PostgresServer(), random.Random(3)
     try:
-        place, reached = server.place(), 0
+        place, reached = ordinary_place(server), 0
         with closing(SqliteStore.open(tmp_path / "truth.db")) as store, opened_workspace(place) as connections:
             for number in range(200):
                 store.write([line_document(str(number), [f"text number {number} of many", "wolf " * 50])])

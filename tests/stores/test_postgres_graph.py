@@ -30,7 +30,7 @@ from tests.counts import tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 from tests.stores.leg_folders import LegsInFolder
-from tests.stores.postgres_legs import opened_workspace
+from tests.stores.postgres_legs import opened_workspace, ordinary_place
 
 KILLS = tries(6, short=3)
 NAMES = ["Marie Curie", "Pierre Curie", "Radium Institute", "Warsaw", "Sorbonne", "Hertha Ayrton", "Paul Langevin"]
@@ -38,7 +38,7 @@ NAMES = ["Marie Curie", "Pierre Curie", "Radium Institute", "Warsaw", "Sorbonne"
 
 @pytest.fixture
 def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
-    with opened_workspace(postgres.place()) as opened:
+    with opened_workspace(ordinary_place(postgres)) as opened:
         yield opened
 
 
@@ -61,7 +61,7 @@ class TestPostgresGraph(LegsInFolder, GraphLegSuite):
         return self.kept(PostgresGraph(self.places[0], owner="o"))
 
     def make_leg_beside(self) -> GraphLeg:
-        with opened_workspace(self.server.place()) as made:
+        with opened_workspace(ordinary_place(self.server)) as made:
             self.places.append(PostgresConnections(made.place))
         return self.kept(PostgresGraph(self.places[-1], owner="o"))
 
@@ -155,7 +155,7 @@ for one in range(100_000):
 def test_a_killed_writer_or_server_leaves_a_whole_leg(tmp_path: Path) -> None:
     server, moments = PostgresServer(), random.Random(7)
     try:
-        place, reached = server.place(), 0
+        place, reached = ordinary_place(server), 0
         with opened_workspace(place) as connections:
             for turn in range(KILLS):
                 command = [sys.executable, "-c", WRITER, str(tmp_path / "truth.db"), place]

@@ -23,6 +23,7 @@ from findling.stores.postgres.server.migrations import create_workspace as creat
 from findling.stores.postgres.server.places import parse_place
 from findling.testing.backend import PlaceSuite, TwinWorldsSuite
 from tests.postgres_servers import PostgresServer
+from tests.stores.postgres_legs import ordinary_place
 
 opened: list[PostgresConnections] = []
 
@@ -42,8 +43,8 @@ class TruthHereLegsThere(ServerLegs, LocalBackend):
 def _scheme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     real = backends._plugin
 
-    def plugin(group: str, url: str, what: str) -> Callable[[str, Path], object]:
-        return TruthHereLegsThere if url.startswith("legs:") else real(group, url, what)
+    def plugin(group: str, scheme: str, what: str) -> Callable[[str, Path], object]:
+        return TruthHereLegsThere if scheme == "legs" else real(group, scheme, what)
 
     monkeypatch.setattr(backends, "_plugin", plugin)
     yield
@@ -57,7 +58,7 @@ class TestLegsInTheServer(PlaceSuite, TwinWorldsSuite):
         self.server, self.tmp = postgres, tmp_path
 
     def make_place(self) -> str:
-        return f"legs:{self.server.place()}"
+        return f"legs:{ordinary_place(self.server)}"
 
     def make_folder(self) -> Path:
         return Path(mkdtemp(dir=self.tmp))
@@ -95,7 +96,7 @@ def test_answers_are_those_of_legs_in_files(
         for number in range(80)
     ]
     here = (tmp_path / "files").as_uri()
-    with _engine(tmp_path / "a", here) as files, _engine(tmp_path / "b", f"legs:{postgres.place()}") as server:
+    with _engine(tmp_path / "a", here) as files, _engine(tmp_path / "b", f"legs:{ordinary_place(postgres)}") as server:
         for start in range(0, 80, 20):
             for engine in (files, server):
                 engine.add(items[start : start + 20])

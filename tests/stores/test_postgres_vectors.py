@@ -27,14 +27,14 @@ from tests.counts import tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 from tests.stores.leg_folders import LegsInFolder
-from tests.stores.postgres_legs import opened_workspace
+from tests.stores.postgres_legs import opened_workspace, ordinary_place
 
 KILLS = tries(6, short=3)
 
 
 @pytest.fixture
 def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
-    with opened_workspace(postgres.place()) as opened:
+    with opened_workspace(ordinary_place(postgres)) as opened:
         yield opened
 
 
@@ -220,7 +220,7 @@ while True:
 def test_a_killed_writer_or_server_leaves_the_last_commit(neighbours_from: int) -> None:
     server, moments = PostgresServer(), random.Random(5)
     try:
-        place, reached = server.place(), 0
+        place, reached = ordinary_place(server), 0
         with opened_workspace(place) as connections:
             for turn in range(KILLS):
                 command = [sys.executable, "-c", WRITER, place, str(neighbours_from)]

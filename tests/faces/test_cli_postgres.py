@@ -293,3 +293,28 @@ def test_a_daemon_on_a_host_without_the_files_serves_and_hears_of_news(
             daemon.wait()
         assert PASSWORD not in Path(log.name).read_text()
     hidden.rename(tree)
+
+
+def test_a_host_with_its_legs_in_the_database_has_none_of_its_own(tmp_path: Path, place: str, tree: Path) -> None:
+    own = Computer(tmp_path / "a")
+    own.run("--store", place, "index", str(tree))
+    own.run("--store", place, "remember", "the bakery opens at six")
+    bare = Computer(tmp_path / "b", FINDLING_SEARCH_LEGS="server")
+    for question in (
+        "ferry at nine",
+        "lighthouse bakery",
+        '"leaves at"',
+        "/l[a-z]+thouse/",
+        "when does the bakery open",
+    ):
+        answers = [
+            json.JSONDecoder().raw_decode(one.run("--store", place, question, "--json"))[0] for one in (own, bare)
+        ]
+        first, second = ([(hit["id"], round(hit["score"], 4)) for hit in answer["hits"]] for answer in answers)
+        assert first == second
+        assert first
+    assert "legs: server" in bare.run("doctor", "--store", place)
+    folder = tmp_path / "b" / "workspaces" / place.partition("#")[2]
+    assert not [path.name for path in folder.iterdir() if path.is_dir()]
+    own.run("--store", place, "remember", "the pilot boards at dawn")
+    assert "pilot boards" in bare.run("--store", place, "recall", "pilot")

@@ -10,11 +10,13 @@ from tempfile import mkdtemp
 import psycopg
 import pytest
 
+from findling.domain.backends import Backend
 from findling.domain.errors import WorkspaceError
+from findling.service.workspace.backends import open_backend
 from findling.stores.postgres.backend import PostgresBackend
 from findling.stores.postgres.server.migrations import load_migrations, migrate
 from findling.stores.postgres.server.places import parse_place
-from findling.testing.backend import BackendSuite
+from findling.testing.backend import BackendSuite, PlaceSuite, TwinWorldsSuite
 from findling.testing.samples import line_document
 from tests.postgres_servers import PostgresServer
 
@@ -36,6 +38,24 @@ class TestPostgresBackendBehindAPooler(TestPostgresBackend):
 
     def make_place(self) -> str:
         return self.server.place().replace("#", "?pooler=transaction#")
+
+
+class TestPostgresServerLegs(PlaceSuite, TwinWorldsSuite):
+    """All of it with the legs in the database."""
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tmp, self.server = tmp_path, postgres
+        monkeypatch.setenv("FINDLING_SEARCH_LEGS", "server")
+
+    def make_place(self) -> str:
+        return self.server.place()
+
+    def make_folder(self) -> Path:
+        return Path(mkdtemp(dir=self.tmp))
+
+    def open_new(self) -> Backend:
+        return open_backend(self.make_place(), self.make_folder(), "server")
 
 
 def backend_of(place: str, folder: Path) -> PostgresBackend:

@@ -56,6 +56,7 @@ class Index:
             before_first_write=partial(_settle, workspace, settings),
             auto_bytes=settings["snapshot.auto_bytes"],
             vectors=settings["store.vectors"],
+            legs=settings["search.legs"],
         )
         self._opening = threading.RLock()
         self._vectors: WorkspaceVectors | None = None

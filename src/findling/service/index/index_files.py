@@ -70,7 +70,8 @@ class OpenedWorkspace:
     """The truth store and the keyword leg of one folder. Nothing is created before something is written.
 
     `subject` is what a new workspace is noted to index, nothing for one without files; None leaves that to others.
-    `auto_bytes` is how much automatic snapshots may take. `vectors` is the URL of vectors outside of the backend.
+    `auto_bytes` is how much automatic snapshots may take. `vectors` is the URL of vectors outside of the backend,
+    `legs` says where the others are.
     """
 
     def __init__(
@@ -82,10 +83,11 @@ class OpenedWorkspace:
         before_first_write: Callable[[], Iterable[Degradation]] = tuple,
         auto_bytes: int = 0,
         vectors: str = "",
+        legs: str = "local",
     ) -> None:
-        self.folder = folder
+        self.folder, self._legs_at = folder, legs
         self._vectors_at = vectors
-        self.backend = backend_at(folder)
+        self.backend = backend_at(folder, legs)
         self.backend.snapshot_bytes = auto_bytes
         self.subject = subject
         self._notices: list[Degradation] = []
@@ -135,7 +137,7 @@ class OpenedWorkspace:
         """Close files that another process has deleted or replaced; to be called between two uses of them."""
         if self.is_replaced():
             self.close()
-            bytes_, self.backend = self.backend.snapshot_bytes, backend_at(self.folder)  # it may have moved
+            bytes_, self.backend = self.backend.snapshot_bytes, backend_at(self.folder, self._legs_at)
             self.backend.snapshot_bytes = bytes_
             self.__dict__.pop("vectors", None)
 

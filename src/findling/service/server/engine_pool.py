@@ -146,7 +146,7 @@ _ANSWERS = 512
 _CANDIDATES, _READ, _ROWS = 5_000, 500, 1_000
 """Limits of one request of a token: passages looked at (0.3 s), split into words (0.5 s), rows of words (0.2 s)."""
 
-_SECTIONS_OF_LEGS = ("keyword.", "semantic.", "rerank.", "remote.", "privacy.", "permissions.", "chat.", "store.")
+_SECTIONS_OF_LEGS = tuple("keyword. semantic. rerank. remote. privacy. permissions. chat. store. search.legs".split())
 _OF_LEGS = tuple(setting.name for setting in SETTINGS if setting.name.startswith(_SECTIONS_OF_LEGS))
 """Settings that decide how legs are opened; callers who differ in one of them have engines of their own."""
 

@@ -35,11 +35,11 @@ _URL = r"(?s)([a-z][a-z0-9+.-]+):.*"
 """A scheme has two letters at least: one is a drive of Windows."""
 
 
-def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
+def open_backend(place: str | Path, folder: Path | None = None, legs: str = "local") -> Backend:
     """The backend of a place: a path, a `file:` URL, or a URL whose scheme a plugin serves.
 
-    `folder` holds the files on this host of a backend whose truth is elsewhere. Raises MissingExtraError or
-    InvalidValueError.
+    `folder` holds the files on this host of a backend whose truth is elsewhere. `legs` are `local` or, where the place
+    can hold them, with the `server`. Raises MissingExtraError or InvalidValueError.
     """
     url = str(place)
     path = folder_of_url(url) if is_url(url) else Path(place)
@@ -51,9 +51,9 @@ def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
     if folder is None:
         raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
     if scheme in _POSTGRES:
-        from findling.stores.postgres.backend import PostgresBackend
+        from findling.stores.postgres.server_legs import postgres_backend
 
-        return PostgresBackend(url, folder)
+        return postgres_backend(url, folder, legs)
     backend: Backend = _plugin(_GROUP, scheme, "places")(url, folder)
     return backend
 

@@ -184,12 +184,12 @@ def holds_workspace(folder: Path) -> bool:
     return os.access(folder, os.F_OK) and (has_store(folder) or (folder / IDENTITY_FILE).exists())
 
 
-def backend_at(folder: Path) -> Backend:
+def backend_at(folder: Path, legs: str = "local") -> Backend:
     """The backend of the workspace in a folder. Raises as `open_backend` does."""
     if url := place_of(folder):
         from findling.service.workspace.backends import open_backend
 
-        return open_backend(url, folder)
+        return open_backend(url, folder, legs)
     from findling.stores.local.backend import LocalBackend
 
     return LocalBackend(folder)

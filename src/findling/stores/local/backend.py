@@ -27,11 +27,9 @@ from findling.stores.local.identity import (
 from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from findling.domain.backends import GraphLeg, VectorTable
-    from findling.domain.ports import ExactLeg, TruthStore
+    from findling.domain.backends import GraphLeg, LimitedLegs, VectorTable
+    from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore
     from findling.domain.reports import Check
-    from findling.stores.keyword.class_segments import ClassSegments
-    from findling.stores.keyword.leg import TantivyLeg
 
 __all__ = ["LocalBackend", "LocalLegs"]
 
@@ -47,7 +45,7 @@ class LocalLegs:
 
         return WriteLock(self.folder / f"{name}.lock")
 
-    def keyword_leg(self, store_id: str, unit: str) -> TantivyLeg:
+    def keyword_leg(self, store_id: str, unit: str) -> KeywordLeg:
         from findling.stores.keyword.leg import TantivyLeg
         from findling.stores.keyword.segment_files import sampled_damage
 
@@ -74,7 +72,7 @@ class LocalLegs:
 
         discard(keyword_folder(self.folder, unit))
 
-    def limited_legs(self, store_id: str, unit: str) -> ClassSegments:
+    def limited_legs(self, store_id: str, unit: str) -> LimitedLegs:
         from findling.stores.keyword.class_segments import ClassSegments
 
         return ClassSegments(self.folder / VIEWS, store_id=store_id, unit=unit)

@@ -65,6 +65,7 @@ class PostgresBackend(LocalLegs):
 
     capabilities = Capabilities(check=True, statistics="visible", vectors="ann", regex=True, graph=True)
     snapshot_bytes = 0
+    legs = "local"
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(folder)
@@ -187,7 +188,7 @@ class PostgresBackend(LocalLegs):
     def examine(self) -> Iterator[Check]:
         from findling.stores.postgres.checks import examine_server
 
-        return examine_server(self.place, "local")
+        return examine_server(self.place, self.legs)
 
     @property
     def _connections(self) -> PostgresConnections:

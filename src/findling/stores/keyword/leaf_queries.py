@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tantivy import Occur
 
@@ -18,7 +18,6 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
-from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker
 from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     NAMED_FILE,
@@ -34,6 +33,9 @@ from findling.stores.keyword.term_weights import (
     repeated,
 )
 from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
+
+if TYPE_CHECKING:
+    from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker
 
 __all__ = ["Leaves", "Memory", "ScoredQuery"]
 
@@ -68,7 +70,7 @@ Memory = dict[tuple[object, ...], tuple[ScoredQuery, dict[str, tuple[str, ...]]]
 """Leaves met before, under which weights, with their queries and known forms; good for one state of the index."""
 
 
-Named = Callable[[str, float], EngineQuery | None]
+Named = Callable[[str, float], "EngineQuery | None"]
 """A query for the file that a text names, at a score; None if there is none."""
 
 

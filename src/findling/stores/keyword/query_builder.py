@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import tantivy
 from tantivy import FieldType, Occur
@@ -15,10 +15,12 @@ from findling.domain.queries import CONDITIONS, All, Any, Field, Filters, Node, 
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, dotted, prefixes, time_span
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
-from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker, Statistics
 from findling.stores.keyword.term_weights import KeywordWords, counted, named_file
 from findling.text.analysis.analysis import terms
 from findling.text.analysis.scripts import name_terms
+
+if TYPE_CHECKING:
+    from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker, Statistics
 
 __all__ = ["BuiltQuery", "KeywordQuery", "KeywordScope", "among", "everything", "hits_of", "rid_token", "scope_tokens"]
 

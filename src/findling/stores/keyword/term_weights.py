@@ -14,13 +14,13 @@ from findling.core import native
 from findling.domain.budgets import current_budget
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Node, Term, Word
-from findling.stores.keyword.query_maker import Statistics
 from findling.stores.keyword.segment_files import DamageGuard
 from findling.text.analysis.analysis import is_compound, row_terms
 from findling.text.analysis.scripts import is_mostly_unspaced, is_unspaced
 from findling.text.analysis.stemming import forms_prefix, same_stem, table_forms
 
 if TYPE_CHECKING:
+    from findling.stores.keyword.query_maker import Statistics
     from findling.text.analysis.spelling import Spellings
 
 __all__ = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from findling.domain.backends import Scoring
 from findling.domain.errors import LockedError, ReplacedError
-from findling.domain.ports import Change, KeywordHits
+from findling.domain.ports import Change, KeywordHits, KeywordLeg, TruthStore
 from findling.domain.queries import Filters, Node
+from findling.domain.sight import Sight
 from findling.stores.keyword.entries import PreparedResource, prepare
 from findling.stores.keyword.posting_segments import SegmentBuilder
 from findling.stores.keyword.postings_reader import PostingsReader, SegmentInSight
 from findling.stores.keyword.segment_files import made_for
-from findling.stores.postgres.keyword.keyword_merge import join_heads, join_rows, to_join
+from findling.stores.postgres.keyword.keyword_merge import join_heads, join_rows, to_join, with_dead
 from findling.stores.postgres.keyword.keyword_tables import (
     UNITS,
     KeywordState,
@@ -33,11 +35,12 @@ from findling.stores.postgres.keyword.keyword_tables import (
     write_keyword_state,
 )
 from findling.stores.postgres.keyword.server_postings import ServerPostings
+from findling.stores.postgres.server.connections import BUSY_SECONDS
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections
 
-__all__ = ["PostgresKeywordLeg", "discard_keyword_leg", "read_keyword_state"]
+__all__ = ["PostgresKeywordLeg", "ServerLimitedLegs", "discard_keyword_leg", "read_keyword_state"]
 
 _T = TypeVar("_T")
 
@@ -235,11 +238,14 @@ class PostgresKeywordLeg:
 
     def _asking(self, ask: Callable[[PostingsReader], _T]) -> _T:
         """The answer of one state; of a later one where segments were joined while it was asked."""
+        former = self._view()
         try:
-            return ask(self._view().reader)
+            return ask(former.reader)
         except ReplacedError:
             self._opened = None
-            self._state = self._read_state()
+            # Later changes may be out of the sight that this leg was opened for.
+            if self._view().state.seq != former.state.seq and self._numbers is not None:
+                raise
             return ask(self._view().reader)
 
     def _view(self) -> _View:
@@ -300,14 +306,22 @@ class PostgresKeywordLeg:
         insert_segment(connection, key, builder.head(), builder.rows(), dead=dead, is_staged=is_staged)
         return 1
 
-    def _merge(self) -> None:
+    def purge(self) -> int:
+        """Write segments anew that hold dead entries, whatever they cost; returns how many entries are gone."""
+        held = sum(len(one.head) for one in self._view().segments)
+        self._merge(with_dead, BUSY_SECONDS)
+        return held - sum(len(one.head) for one in self._view().segments)
+
+    def _merge(
+        self, choose: Callable[[Sequence[StoredSegment]], list[StoredSegment]] = to_join, patience_s: float = _BRIEF_S
+    ) -> None:
         """Join small segments; another process that writes, or joins them, comes first."""
         ws, unit = self._connections.ws, self._unit
         while True:
             try:
-                with self._connections.writing(_BRIEF_S) as connection, self._connections.errors:
+                with self._connections.writing(patience_s) as connection, self._connections.errors:
                     state = begin_keyword_state(connection, ws, unit)
-                    chosen = to_join(self._segments(connection)) if state == self._state else []
+                    chosen = choose(self._segments(connection)) if state == self._state else []
                     if not chosen:
                         return
                     key = ws, unit, state.next_segment
@@ -319,6 +333,45 @@ class PostgresKeywordLeg:
                 return
             self._state, self._opened = state, None
 
+
+class ServerLimitedLegs:
+    """Implements `LimitedLegs`: the one leg of a workspace, seen through the numbers of what is in sight."""
+
+    def __init__(self, connections: PostgresConnections, *, store_id: str, unit: str) -> None:
+        self._connections = connections
+        self._store_id = store_id
+        self._unit = unit
+
+    def for_sight(self, sight: Sight, store: TruthStore) -> PostgresKeywordLeg:
+        """The leg of a caller, in step with what the caller may see. Raises ReplacedError where others write on."""
+        for _ in range(_ATTEMPTS):
+            leg = self._open(sight.numbers)
+            leg.size()  # what is written from now on is out of it
+            if leg.seq() >= sight.latest:
+                return leg
+            writer = self._open(None)
+            with suppress(ReplacedError):  # another process was faster
+                writer.apply(store.changes(writer.seq()))
+                writer.commit(store.seq())
+        raise ReplacedError("the keyword leg is being written by other processes", hint="ask again")
+
+    def discard(self, leg: KeywordLeg) -> None:
+        """Delete the leg of the workspace, since all callers share it; it is rebuilt from the truth."""
+        discard_keyword_leg(self._connections, self._unit)
+
+    def drop_stale(self, store: TruthStore) -> list[str]:
+        """Delete everything of resources that have changed or gone; returns what was deleted, in words."""
+        gone = self._open(None).purge()
+        return [f"dead entries of the keyword leg: {gone:,}"] if gone else []
+
+    def close(self) -> None:
+        """Release nothing: the connections belong to the backend."""
+
+    def _open(self, numbers: Collection[int] | None) -> PostgresKeywordLeg:
+        return PostgresKeywordLeg(self._connections, store_id=self._store_id, unit=self._unit, numbers=numbers)
+
+
+_ATTEMPTS = 5
 
 _MOST_LEGS = 32
 _heads: OrderedDict[tuple[str, int, int, str], Known] = OrderedDict()

@@ -23,7 +23,7 @@ from findling.stores.postgres.keyword.posting_blocks import flat_docs, flat_numb
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["join_heads", "join_rows", "to_join"]
+__all__ = ["join_heads", "join_rows", "to_join", "with_dead"]
 
 _AT_ONCE = 8
 """Segments of one size that are joined: an entry is then written once for each size, of which there are five."""
@@ -50,6 +50,11 @@ def to_join(segments: Sequence[StoredSegment]) -> list[StoredSegment]:
             if len(chosen) > 1:
                 return sorted(chosen, key=lambda one: one.number)
     return []
+
+
+def with_dead(segments: Sequence[StoredSegment]) -> list[StoredSegment]:
+    """A segment with a dead entry."""
+    return [one for one in segments if one.dead is not None][:1]
 
 
 def join_heads(segments: Sequence[StoredSegment]) -> SegmentHead:

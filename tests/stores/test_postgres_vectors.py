@@ -194,6 +194,38 @@ def test_without_pgvector_hosts_look_at_every_row(
     assert table.search(np.eye(1, 24, dtype=np.float32)[0], 5).hits == [(1, 1.0)]
 
 
+def test_a_role_that_may_create_nothing_does_without_an_index(postgres: PostgresServer) -> None:
+    admin = postgres.place()
+    with opened_workspace(admin) as owner:
+        with owner.writing() as connection:
+            connection.execute("DROP TABLE IF EXISTS findling.vector_rows")
+            connection.execute(
+                "DROP ROLE IF EXISTS guest_writer; CREATE ROLE guest_writer LOGIN PASSWORD 'guest';"
+                " GRANT USAGE ON SCHEMA findling TO guest_writer;"
+                " GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA findling TO guest_writer"
+            )
+        guest = PostgresConnections(admin.replace("postgres:postgres@", "guest_writer:guest@"))
+        try:
+            table = opened_table(guest, 0)
+            table.add([1], [1], np.eye(1, 24, dtype=np.float32))
+            table.commit(seq=1)
+            assert table.search(np.eye(1, 24, dtype=np.float32)[0], 5).hits == [(1, 1.0)]
+            # The owner has the rows made; the guest keeps them in step, and cannot build an index.
+            again = opened_table(owner, 0)
+            again.add([2], [1], np.eye(1, 24, dtype=np.float32))
+            again.commit(seq=2)
+            with owner.writing() as connection:
+                connection.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON findling.vector_rows TO guest_writer")
+                connection.execute(f"DROP INDEX findling.vector_rows_{owner.ws}_1")
+            table.add([3], [1], np.eye(1, 24, dtype=np.float32))
+            table.commit(seq=3)
+            assert table.search(np.eye(1, 24, dtype=np.float32)[0], 5).hits == [(1, 1.0), (2, 1.0), (3, 1.0)]
+        finally:
+            guest.close()
+            with owner.writing() as connection:
+                connection.execute("DROP OWNED BY guest_writer; DROP ROLE guest_writer")
+
+
 WRITER = """
 import sys
 import numpy as np

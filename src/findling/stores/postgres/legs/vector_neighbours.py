@@ -7,14 +7,17 @@ an exact search in the server has the cosines of one over files.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from findling.domain.errors import ReadOnlyError
 from findling.domain.ports import VectorHits
 from findling.stores.postgres.legs.vector_blocks import VectorBlock
 from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.places import load_psycopg
 from findling.stores.vectors.vector_scan import Query, fetched
 
 if TYPE_CHECKING:
@@ -75,16 +78,22 @@ class VectorNeighbours:
         schema = find_pgvector(connection) if dimensions <= _MOST_DIMENSIONS else None
         return None if schema is None else cls(schema, table, dimensions)
 
-    def create(self, connection: Connection) -> None:
-        """Create the table of rows, unless another workspace did."""
-        if connection.execute("SELECT to_regclass('findling.vector_rows')").fetchone() == (None,):
-            connection.execute(
-                "CREATE TABLE findling.vector_rows (ws integer NOT NULL, id integer NOT NULL, cid bigint NOT NULL,"
-                f" number bigint NOT NULL, scale real NOT NULL, codes {self._schema}.halfvec NOT NULL,"
-                " rest bytea NOT NULL, PRIMARY KEY (ws, id, cid))"
-            )
-            connection.execute("ALTER TABLE findling.vector_rows ALTER codes SET STORAGE EXTERNAL")
-            connection.execute("SELECT findling.guard(ARRAY['vector_rows'])")
+    def create(self, connection: Connection) -> bool:
+        """Create the table of rows, unless another workspace did; returns whether it is there."""
+        if connection.execute("SELECT to_regclass('findling.vector_rows')").fetchone() != (None,):
+            return True
+        try:
+            with connection.transaction():
+                connection.execute(
+                    "CREATE TABLE findling.vector_rows (ws integer NOT NULL, id integer NOT NULL, cid bigint NOT NULL,"
+                    f" number bigint NOT NULL, scale real NOT NULL, codes {self._schema}.halfvec NOT NULL,"
+                    " rest bytea NOT NULL, PRIMARY KEY (ws, id, cid))"
+                )
+                connection.execute("ALTER TABLE findling.vector_rows ALTER codes SET STORAGE EXTERNAL")
+                connection.execute("SELECT findling.guard(ARRAY['vector_rows'])")
+        except load_psycopg().errors.InsufficientPrivilege:
+            return False
+        return True
 
     def put(self, connection: Connection, rows: VectorBlock) -> None:
         """Add rows of chunks that have none."""
@@ -109,10 +118,13 @@ class VectorNeighbours:
             connection.execute(statement, (list(cids),))
 
     def build_index(self, connections: PostgresConnections) -> None:
-        """Build the index unless it is there. Writers go on meanwhile; one that was cut short is built again."""
+        """Build the index unless it is there. Writers go on meanwhile; one that was cut short is built again.
+
+        Without the right to it searches look at every row.
+        """
         connection = connect(connections.place)
         try:
-            with connections.errors:
+            with suppress(ReadOnlyError), connections.errors:
                 state = connection.execute(
                     "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (f"findling.{self._index}",)
                 ).fetchone()
@@ -123,6 +135,7 @@ class VectorNeighbours:
                         f"CREATE INDEX CONCURRENTLY {self._index} ON findling.vector_rows USING hnsw"
                         f" ({self._vector} {self._schema}.halfvec_cosine_ops) WHERE {self._where}"
                     )
+                    connection.execute("ANALYZE findling.vector_rows")
         finally:
             connection.close()
 

@@ -302,7 +302,8 @@ class PostgresVectors:
             neighbours.drop(connection, self._latest)
             neighbours.put(connection, added)
             return True
-        neighbours.create(connection)
+        if not neighbours.create(connection):
+            return False
         table = self._table(header)
         for listed in list_blocks(connection, table):
             (block,) = fetch_blocks(connection, None, table, [listed], self._dimensions).values()

@@ -54,9 +54,8 @@ def execute(place: PostgresPlace, statement: str) -> list[tuple[object, ...]]:
         connection.close()
 
 
-def test_numbers_of_migrations_begin_at_one_and_none_is_used_twice() -> None:
-    numbers = [step.number for step in STEPS]
-    assert numbers == sorted({1, *numbers})
+def test_numbers_of_migrations_begin_at_one_and_have_no_gaps() -> None:
+    assert [step.number for step in STEPS] == list(range(1, FORMAT + 1))
 
 
 def test_an_empty_database_comes_to_the_format(place: PostgresPlace) -> None:

@@ -15,7 +15,8 @@ from findling.domain.queries import All, Any, Field, Filters, Fuzzy, Phrase, Ter
 from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.postgres.keyword import keyword_leg, keyword_merge, posting_blocks
-from findling.stores.postgres.keyword.keyword_leg import PostgresKeywordLeg, ServerLimitedLegs, discard_keyword_leg
+from findling.stores.postgres.keyword.keyword_leg import PostgresKeywordLeg, discard_keyword_leg
+from findling.stores.postgres.keyword.limited_legs import ServerLimitedLegs
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.keyword_leg import EVERYTHING, KeywordLegSuite, catch_up

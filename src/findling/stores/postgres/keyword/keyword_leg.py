@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,9 +12,8 @@ from numpy.typing import NDArray
 
 from findling.domain.backends import Scoring
 from findling.domain.errors import LockedError, ReplacedError
-from findling.domain.ports import Change, KeywordHits, KeywordLeg, TruthStore
+from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
-from findling.domain.sight import Sight
 from findling.stores.keyword.entries import PreparedResource, prepare
 from findling.stores.keyword.posting_segments import SegmentBuilder
 from findling.stores.keyword.postings_reader import PostingsReader, SegmentInSight
@@ -40,7 +38,7 @@ from findling.stores.postgres.server.connections import BUSY_SECONDS
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections
 
-__all__ = ["PostgresKeywordLeg", "ServerLimitedLegs", "discard_keyword_leg", "read_keyword_state"]
+__all__ = ["PostgresKeywordLeg", "discard_keyword_leg", "read_keyword_state"]
 
 _T = TypeVar("_T")
 
@@ -333,45 +331,6 @@ class PostgresKeywordLeg:
                 return
             self._state, self._opened = state, None
 
-
-class ServerLimitedLegs:
-    """Implements `LimitedLegs`: the one leg of a workspace, seen through the numbers of what is in sight."""
-
-    def __init__(self, connections: PostgresConnections, *, store_id: str, unit: str) -> None:
-        self._connections = connections
-        self._store_id = store_id
-        self._unit = unit
-
-    def for_sight(self, sight: Sight, store: TruthStore) -> PostgresKeywordLeg:
-        """The leg of a caller, in step with what the caller may see. Raises ReplacedError where others write on."""
-        for _ in range(_ATTEMPTS):
-            leg = self._open(sight.numbers)
-            leg.size()  # what is written from now on is out of it
-            if leg.seq() >= sight.latest:
-                return leg
-            writer = self._open(None)
-            with suppress(ReplacedError):  # another process was faster
-                writer.apply(store.changes(writer.seq()))
-                writer.commit(store.seq())
-        raise ReplacedError("the keyword leg is being written by other processes", hint="ask again")
-
-    def discard(self, leg: KeywordLeg) -> None:
-        """Delete the leg of the workspace, since all callers share it; it is rebuilt from the truth."""
-        discard_keyword_leg(self._connections, self._unit)
-
-    def drop_stale(self, store: TruthStore) -> list[str]:
-        """Delete everything of resources that have changed or gone; returns what was deleted, in words."""
-        gone = self._open(None).purge()
-        return [f"dead entries of the keyword leg: {gone:,}"] if gone else []
-
-    def close(self) -> None:
-        """Release nothing: the connections belong to the backend."""
-
-    def _open(self, numbers: Collection[int] | None) -> PostgresKeywordLeg:
-        return PostgresKeywordLeg(self._connections, store_id=self._store_id, unit=self._unit, numbers=numbers)
-
-
-_ATTEMPTS = 5
 
 _MOST_LEGS = 32
 _heads: OrderedDict[tuple[str, int, int, str], Known] = OrderedDict()

@@ -14,9 +14,10 @@ from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.queries import All, Any, Field, Filters, Fuzzy, Phrase, Term, Word
 from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.postgres.keyword import keyword_leg, keyword_merge, posting_blocks
+from findling.stores.postgres.keyword import keyword_leg, keyword_merge, posting_blocks, server_postings
 from findling.stores.postgres.keyword.keyword_leg import PostgresKeywordLeg, discard_keyword_leg
 from findling.stores.postgres.keyword.limited_legs import ServerLimitedLegs
+from findling.stores.postgres.legs.parts_cache import PartsCache
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.keyword_leg import EVERYTHING, KeywordLegSuite, catch_up
@@ -25,7 +26,7 @@ from findling.testing.samples import line_document, with_metadata
 from tests.counts import tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import run_and_kill
-from tests.stores.postgres_legs import opened_workspace
+from tests.stores.postgres_legs import opened_workspace, ordinary_place
 from tests.stores.test_postings_scoring import is_alike, random_corpus, random_filters, random_question
 
 TREES = tries(300, short=60)
@@ -35,7 +36,7 @@ MANY = 10_000
 
 @pytest.fixture
 def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
-    with opened_workspace(postgres.place()) as opened:
+    with opened_workspace(ordinary_place(postgres)) as opened:
         yield opened
 
 
@@ -64,7 +65,7 @@ class TestPostgresKeywordLeg(KeywordLegSuite):
         return MemoryStore()
 
     def make_leg(self) -> KeywordLeg:
-        with opened_workspace(self.server.place()) as made:
+        with opened_workspace(ordinary_place(self.server)) as made:
             self.opened.append(PostgresConnections(made.place))
         return open_leg(self.opened[-1])
 
@@ -107,7 +108,7 @@ def test_a_leg_of_many_commits_answers_as_one_that_was_made_at_once(
         written = [with_metadata(documents[rid], title=random.choice(["Pool", "Max"])) for rid in changed]
         store.write(written, random.sample(sorted(documents), random.randint(0, 3)))
         catch_up(store, leg)
-    with opened_workspace(postgres.place()) as other:
+    with opened_workspace(ordinary_place(postgres)) as other:
         fresh = open_leg(other, unit)
         fresh.apply(store.changes(0))
         fresh.commit(store.seq())
@@ -144,7 +145,7 @@ def test_hidden_resources_change_no_byte_of_an_answer(
     shown = [change.rid for change in every.changes(0) if change.number in numbers]
     visible = MemoryStore()
     visible.write([document for document in documents if document.resource.rid in shown])
-    with opened_workspace(postgres.place()) as other:
+    with opened_workspace(ordinary_place(postgres)) as other:
         twin = open_leg(other)
         catch_up(visible, twin)
         assert 0 < twin.size() < open_leg(connections).size()
@@ -255,6 +256,17 @@ def test_a_question_takes_two_round_trips_and_its_positions_no_third(
     assert len(asked) == 2
     leg.search(All((Word("connected"), Fuzzy("pol"))), Filters(ext=("py",)), 9)
     assert len(asked) <= 5
+
+
+def test_a_question_that_no_cache_holds_ends(connections: PostgresConnections, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, leg = MemoryStore(), open_leg(connections)
+    store.write(random_corpus(Random(2)))
+    catch_up(store, leg)
+    node = Any((Word("connection"), Word("get_user_name"), Phrase("user error")))
+    expected = leg.search(node, Filters(), 9)
+    assert expected.hits
+    monkeypatch.setattr(server_postings, "PARTS", PartsCache(1))
+    assert open_leg(connections).search(node, Filters(), 9) == expected
 
 
 WRITER = """

@@ -123,9 +123,6 @@ class PostgresKeywordLeg:
         scoring: Scoring | None = None,
         numbers: Collection[int] | None = None,
     ) -> None:
-        # A connection knows the ways to send an array that were registered before it was made.
-        import findling.stores.postgres.server.arrays  # noqa: F401
-
         self.unit = unit
         self._connections = connections
         self._unit = UNITS[unit]

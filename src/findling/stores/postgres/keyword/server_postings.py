@@ -41,11 +41,16 @@ SELECT q.line, b.* FROM unnest(%s::integer[], %s::integer[], %s::integer[])
 """
 
 
+_MOST_ROWS = 20_000
+"""Terms whose rows are kept for one state; the cache of this process has their blocks."""
+
+
 class _Lacking(threading.local):
-    """The blocks that the work of this thread lacks, with their levels."""
+    """The blocks that the work of this thread lacks, with their levels, and those that were fetched for it."""
 
     def __init__(self) -> None:
         self.blocks: dict[tuple[int, int], int] = {}
+        self.held: dict[tuple[int, int], PostingBlock] = {}
 
 
 class ServerPostings(SegmentedPostings):
@@ -100,14 +105,19 @@ class ServerPostings(SegmentedPostings):
 
     def settled(self, work: Callable[[], _T]) -> _T:
         """The result of work that asks for postings, which are fetched in between."""
-        for _ in range(_ROUNDS):
-            self._lacking.blocks = {}
-            with trying() as adopt:
-                result = work()
-                if not self._lacking.blocks:
-                    adopt()
-                    return result
-            self._fetch(self._lacking.blocks)
+        if len(self._rows) > _MOST_ROWS:
+            self._rows, self._ranges, self._counts = {}, {}, {}
+        try:
+            for _ in range(_ROUNDS):
+                self._lacking.blocks = {}
+                with trying() as adopt:
+                    result = work()
+                    if not self._lacking.blocks:
+                        adopt()
+                        return result
+                self._fetch(self._lacking.blocks)
+        finally:
+            self._lacking.held = {}
         raise AssertionError("a question asks for the same postings again and again")
 
     def _count_all(self, field: str, blocks: Sequence[tuple[int, PostingBlock]]) -> None:
@@ -144,7 +154,8 @@ class ServerPostings(SegmentedPostings):
 
     def _block(self, at: int, number: int, level: int) -> PostingBlock | None:
         """A block, which is asked for where it is not at hand."""
-        block: PostingBlock | None = PARTS.get(self._key(at, number))
+        # Those of this question stay, however full the cache is.
+        block: PostingBlock | None = self._lacking.held.get((at, number)) or PARTS.get(self._key(at, number))
         if block is None or block.level < level:
             self._lack(at, number, level)
             return None
@@ -173,4 +184,5 @@ class ServerPostings(SegmentedPostings):
             raise ReplacedError("segments of the keyword leg were joined while they were read", hint="ask again")
         for line, *data in found:
             block = PostingBlock(lacking[keys[line - 1]], data)
+            self._lacking.held[keys[line - 1]] = block
             PARTS.put(self._key(*keys[line - 1]), block, block.size)

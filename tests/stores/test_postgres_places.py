@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import closing
 
+import psycopg
 import pytest
 
-from findling.domain.errors import InvalidValueError, NotIndexedError, WorkspaceError
+from findling.domain.errors import InvalidValueError, NotIndexedError, StoreDamagedError, WorkspaceError
 from findling.stores.postgres.server.connections import PostgresConnections, connect
+from findling.stores.postgres.server.errors import PostgresErrors
 from findling.stores.postgres.server.places import parse_place
 from tests.postgres_servers import PostgresServer
 
@@ -48,6 +51,11 @@ def test_a_pooler_is_said_in_the_url(query: str, left: str) -> None:
         (f"postgresql://ann:{SECRET}%zz@host/team#notes", "another form"),
         (f"postgresql://ann:{SECRET}@[host/team#notes", "another form"),
         (f"postgresql://ann:{SECRET}@[::1]x/team#notes", "another form"),
+        (f"postgresql://ann:a/{SECRET}@host/team#notes", "needs an escape"),
+        (f"postgresql://ann:a?{SECRET}@host/team#notes", "needs an escape"),
+        (f"postgresql://ann:a#{SECRET}@host/team#notes", "needs an escape"),
+        (f"postgresql://ann:a@{SECRET}@host/team#notes", "needs an escape"),
+        (f"postgresql://ann@host/team?password=a#{SECRET}#notes", "needs an escape"),
     ],
 )
 def test_a_wrong_url_is_refused_without_its_secret(url: str, named: str) -> None:
@@ -101,3 +109,56 @@ def test_a_workspace_that_nobody_made_is_empty(postgres: PostgresServer) -> None
     with pytest.raises(NotIndexedError):
         connections.rows("SELECT 1")
     connections.close()
+
+
+def test_letters_with_escapes_and_an_at_among_the_options_are_fine() -> None:
+    place = parse_place("postgresql://ann%40team:a%2Fb%3F%23@host/team?application_name=ann@desk#notes")
+    assert place.shown == "postgresql://host/team#notes"
+
+
+@pytest.mark.parametrize(
+    ("query", "said", "hint"),
+    [
+        ("?sslmode=require", "SSL", "sslmode"),
+        ("?sslmode=banana", 'invalid sslmode value: "banana"', "part of the URL"),
+        ("?service=nowhere", 'service "nowhere"', "part of the URL"),
+    ],
+)
+def test_a_wrong_option_is_named_with_the_next_step(postgres: PostgresServer, query: str, said: str, hint: str) -> None:
+    with pytest.raises(WorkspaceError) as caught:
+        connect(parse_place(postgres.place().replace("#", f"{query}#")))
+    assert said in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_a_server_without_a_free_connection_says_so(postgres: PostgresServer) -> None:
+    place = parse_place(postgres.place())
+    with closing(connect(place)) as owner:
+        owner.execute("CREATE ROLE crowd LOGIN PASSWORD 'crowd' CONNECTION LIMIT 1")
+        crowd = parse_place(postgres.place().replace("postgres:postgres@", "crowd:crowd@"))
+        with closing(connect(crowd)), pytest.raises(WorkspaceError, match="takes no more connections") as caught:
+            connect(crowd)
+        assert "max_connections" in caught.value.hint
+        owner.execute("DROP ROLE crowd")
+
+
+def test_a_schema_of_another_program_is_called_so(postgres: PostgresServer) -> None:
+    with closing(connect(parse_place(postgres.place()))) as owner:
+        owner.execute("CREATE DATABASE taken")
+        place = parse_place(postgres.place().replace("/postgres#", "/taken#"))
+        with closing(connect(place)) as connection:
+            connection.execute("CREATE SCHEMA findling CREATE TABLE workspaces (id integer, name text)")
+        connections = PostgresConnections(place)
+        with pytest.raises(StoreDamagedError, match="belongs to another program"):
+            connections.find_workspace()
+        connections.close()
+        owner.execute("DROP DATABASE taken WITH (FORCE)")
+
+
+def test_a_server_that_starts_up_is_no_matter_of_passwords() -> None:
+    place = parse_place("postgresql://ann@host/team#notes")
+    said = (
+        'connection failed: connection to server at "::1", port 5432 failed: FATAL:  the database system is starting up'
+    )
+    with pytest.raises(WorkspaceError, match="does not answer"), PostgresErrors(place):
+        raise psycopg.OperationalError(said)

@@ -6,10 +6,12 @@ A place is a URL. The scheme chooses the backend: `file:` is the local one, othe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from findling.domain.errors import InvalidValueError
 from findling.domain.ports import LegIndex, VectorRows
 from findling.domain.values import FIELDS, record
 
@@ -43,6 +45,7 @@ __all__ = [
     "StoreIdentity",
     "VectorTable",
     "VectorTables",
+    "check_escapes",
 ]
 
 STANDARD_K1, STANDARD_B = 1.2, 0.75
@@ -370,3 +373,15 @@ class FoundMatches(Retriever, Protocol):
 
 class Leg(Retriever, LegIndex, Protocol):
     """One way to find chunks: an index that follows the truth, and the evidence that it gives."""
+
+
+def check_escapes(url: str) -> None:
+    """Raise InvalidValueError for a URL whose password has letters that end it too early; it is not quoted.
+
+    A message would show the rest of the password as a host, a database or a workspace.
+    """
+    address = re.split(r"\?(?=\w+=)", url.partition("://")[2])[0]
+    before = address.rpartition("@")[0]
+    if re.search(r"[/?#@]", before) or url.count("#") > 1:
+        message = "the URL of the database has a letter that needs an escape in its user or password"
+        raise InvalidValueError(message, hint="write / as %2F, ? as %3F, # as %23 and @ as %40, or use ~/.pgpass")

@@ -116,6 +116,8 @@ def shown_url(url: str) -> str:
     """A URL without its password, also one with letters that should have been escaped."""
     if url.startswith("file:"):
         return url
+    if "://" not in url:  # key=value pairs, whose password may have spaces and quotes
+        return re.sub(r"(?is)(password\s*=).*", r"\1***", url)
     without = re.sub(r"(?s)(?<=//)([^/@:]*):.*@", r"\1@", url)
     return re.sub(r"(?i)(?<=[?&])((?:ssl)?password)=[^&#]*", r"\1=***", without)
 

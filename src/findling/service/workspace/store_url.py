@@ -10,14 +10,16 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from findling.domain.backends import check_escapes
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.service.workspace.backends import folder_of_url, is_same_place, is_url, open_backend, shown_url
 from findling.service.workspace.workspace import PLACE_FILE, check_name, holds_workspace, home_folder, place_of
 
 if TYPE_CHECKING:
+    from findling.domain.reports import Check
     from findling.service.settings.settings import Settings
 
-__all__ = ["at_store", "connect_workspace", "name_at"]
+__all__ = ["at_store", "connect_workspace", "examine_store", "name_at"]
 
 _LAYERS = ("default", "user file ", "project file ", "env ", "flag ")
 """Origins of settings; a later one is nearer to the command."""
@@ -50,6 +52,12 @@ def connect_workspace(url: str, *, home: Path, creates: bool = False) -> str:
     return known.name if known is not None and is_noted else _note_folder(called, url, home).name
 
 
+def examine_store(settings: Settings) -> list[Check]:
+    """The checks of the place at `store.url`, also of one that lets nobody in."""
+    url = settings["store.url"]
+    return list(open_backend(url, home_folder(settings["store.home"]) / name_at(url)).examine())
+
+
 def name_at(url: str) -> str:
     """The name of the workspace that a URL names. Raises InvalidValueError."""
     from urllib.parse import unquote, urlsplit
@@ -62,8 +70,10 @@ def name_at(url: str) -> str:
     if not is_place:
         message = f"{shown_url(url)} is no place of a store"
         raise InvalidValueError(message, hint="postgresql://USER@HOST/DATABASE#WORKSPACE")
-    if not fragment:
-        raise InvalidValueError(f"{shown_url(url)} names no workspace", hint=f"{shown_url(url)}#NAME")
+    check_escapes(url)
+    if not fragment.strip():
+        shown = shown_url(url).partition("#")[0]
+        raise InvalidValueError(f"{shown} names no workspace", hint=f"{shown}#NAME")
     return check_name(fragment)
 
 

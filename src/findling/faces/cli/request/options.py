@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -139,6 +140,10 @@ def _looks_like_path(text: str) -> bool:
 
 
 def _is_url(text: str) -> bool:
+    """Whether a workspace is named by a URL. Raises UsageError for key=value pairs, which may hold a password."""
+    if re.match(r"\s*\w+\s*=", text):
+        message = "a workspace in a database is named by a URL, not by key=value pairs"
+        raise UsageError(message, hint="postgresql://USER@HOST:PORT/DATABASE#WORKSPACE")
     return "://" in text
 
 

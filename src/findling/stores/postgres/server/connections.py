@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import NotIndexedError, ReadOnlyError, ReplacedError, StoreDamagedError, WorkspaceError
-from findling.stores.postgres.server.errors import PostgresErrors, is_lost
+from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema, is_lost
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg, parse_place
 
 if TYPE_CHECKING:
@@ -80,8 +80,11 @@ class PostgresConnections:
         try:
             found = self._once("SELECT ws FROM findling.workspaces WHERE name = %s", (self.place.workspace,))
         except StoreDamagedError as error:
-            if getattr(error.__cause__, "sqlstate", "") in ("42P01", "3F000"):
+            code = getattr(error.__cause__, "sqlstate", "")
+            if code in ("42P01", "3F000"):
                 return None  # no table, no schema
+            if code == "42703":
+                raise foreign_schema(self.place) from error
             raise
         return found[0][0] if found else None
 

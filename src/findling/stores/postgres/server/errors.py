@@ -15,7 +15,7 @@ from findling.domain.errors import (
 )
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
-__all__ = ["PostgresErrors", "is_lost"]
+__all__ = ["PostgresErrors", "foreign_schema", "is_lost"]
 
 _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
 """Errors of decoding a row that holds something else than was written."""
@@ -23,7 +23,22 @@ _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
 _LOST = ("08", "57P")
 """Beginnings of the codes of a connection or a server that is gone."""
 
-_REFUSED = re.compile(r"failed: FATAL: +(?!sorry|the database system)(.*)")
+_REFUSED = re.compile(r"failed: FATAL: +(?! |sorry|the database system)(.*)")
+
+_FULL = re.compile(r"FATAL: +(sorry, too many clients.*|(?:too many|remaining) connection.*)")
+
+_WRONG = re.compile(
+    r"(?P<password>(?:fe_sendauth: )?no password supplied)"
+    r"|(?P<encryption>(?:server does not support SSL|SSL error|root certificate|server certificate).*)"
+    r"|(?P<url>(?:invalid|definition of service).*)"
+)
+"""Reasons that libpq itself gives."""
+
+_WAYS = {
+    "password": "give the password in the URL, in PGPASSWORD or in ~/.pgpass",
+    "encryption": "look at sslmode and its relatives in the URL, and at ssl of the server",
+    "url": "look at this part of the URL, or at its variable of the environment",
+}
 
 
 class PostgresErrors:
@@ -60,6 +75,12 @@ def is_lost(error: BaseException) -> bool:
     return not code or code.startswith(_LOST)
 
 
+def foreign_schema(place: PostgresPlace) -> StoreDamagedError:
+    """The error for a schema `findling` with tables that are not ours."""
+    message = f"the schema findling in the database of {place.shown} belongs to another program"
+    return StoreDamagedError(message, hint="choose another database, or rename that schema")
+
+
 def _translate(error: Exception, shown: str) -> FindlingError | None:
     code = getattr(error, "sqlstate", None) or ""
     said = (str(error).strip().splitlines() or [""])[0]
@@ -85,12 +106,17 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
         return InvalidValueError(f"{shown} does not take this: {said}", hint="chunk ids must differ everywhere")
     if code.startswith("22"):
         return InvalidValueError(f"{shown} does not take this value: {said}", hint="look at what is written")
+    if full := _FULL.search(said):
+        hint = "raise max_connections, or try again"
+        return WorkspaceError(f"{shown} takes no more connections: {full[1]}", hint=hint)
     if refused := _REFUSED.search(said):  # libpq keeps no code of an attempt to connect
         why = refused[1]
         hint = "check the user, and the password in the URL, in PGPASSWORD or in ~/.pgpass"
         if why.startswith("database "):
             hint = "create the database: `createdb NAME`"
         return WorkspaceError(f"{shown} lets this user not in: {why}", hint=hint)
+    if wrong := _WRONG.search(said):
+        return WorkspaceError(f"{shown} cannot be reached this way: {wrong[0]}", hint=_WAYS[wrong.lastgroup or ""])
     if is_lost(error):
         hint = "see that the server runs and can be reached, then try again"
         return WorkspaceError(f"{shown} does not answer: {said}", hint=hint)

@@ -12,9 +12,9 @@ from contextlib import suppress
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.errors import FormatError, InvalidValueError, NotIndexedError, ReadOnlyError, StoreDamagedError
+from findling.domain.errors import FormatError, InvalidValueError, NotIndexedError, ReadOnlyError
 from findling.stores.postgres.server.connections import connect
-from findling.stores.postgres.server.errors import PostgresErrors
+from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
 if TYPE_CHECKING:
@@ -139,8 +139,7 @@ def _applied(connection: Connection, place: PostgresPlace) -> list[SqlMigration]
         with suppress(load_psycopg().errors.UndefinedColumn):
             return [SqlMigration(*row) for row in connection.execute(query)]
     if others:
-        message = f"the schema findling in the database of {place.shown} belongs to another program"
-        raise StoreDamagedError(message, hint="choose another database, or rename that schema")
+        raise foreign_schema(place)
     return None
 
 

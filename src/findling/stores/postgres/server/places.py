@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
+from findling.domain.backends import check_escapes
 from findling.domain.errors import InvalidValueError, MissingExtraError
 
 __all__ = ["PostgresPlace", "load_psycopg", "parse_place"]
@@ -40,6 +41,7 @@ class PostgresPlace:
 
 def parse_place(url: str) -> PostgresPlace:
     """The place that a URL names. Raises InvalidValueError, which never quotes the URL, and MissingExtraError."""
+    check_escapes(url)
     address, _, fragment = url.partition("#")
     try:
         workspace = unquote(fragment, errors="strict")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import LockedError
+from findling.domain.errors import LockedError, UsageError
 from findling.domain.reports import IndexReport
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
@@ -115,8 +115,12 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
             _preview(engine, as_json)
             return 0
         ask_before_indexing(engine.subject, yes)
-        with progress_bar() as bar:
-            report = engine.index(on_progress=bar, rebuild=rebuild)
+        try:
+            with progress_bar() as bar:
+                report = engine.index(on_progress=bar, rebuild=rebuild)
+        except UsageError:
+            engine.opened.level_wanted()  # a host that follows no files has legs, too
+            raise
         for notice in engine.notices():
             note(notice.what, notice.fix)
         write_report(as_json, {"root": engine.root, **vars(report)}, _describe(report))

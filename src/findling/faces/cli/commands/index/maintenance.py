@@ -25,7 +25,9 @@ from findling.faces.cli.request.options import (
 )
 
 if TYPE_CHECKING:
+    from findling.domain.reports import Check
     from findling.service.engine.engine import Engine
+    from findling.service.settings.settings import Settings
 
 __all__ = ["doctor", "forget"]
 
@@ -69,7 +71,13 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
 
     Without an index it examines all that a first one needs. Exit code: 0 all is well, 1 something is not.
     """
-    settings = at_store(resolve(path, workspace=workspace), creates=True)
+    settings = resolve(path, workspace=workspace)
+    try:
+        settings = at_store(settings, creates=True)
+    except WorkspaceError as error:  # a server that lets nobody in
+        from findling.service.workspace.store_url import examine_store
+
+        return _tell_checks(_check_machine(settings, error, examine_store(settings)), as_json)
     with opened(path, settings) as engine:
         if repair:
             report = engine.repair()
@@ -79,12 +87,20 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
         try:
             checks = engine.check()
         except WorkspaceError as error:  # no index, or a server that does not answer
-            from findling.service.upkeep.checks import check_machine
+            checks = _check_machine(settings, error, list(engine.writer.files.backend.examine()))
+    return _tell_checks(checks, as_json)
 
-            place = list(engine.writer.files.backend.examine())
-            if not isinstance(error, NotIndexedError) and all(check.ok for check in place):
-                raise
-            checks = list(check_machine(settings, error, place))
+
+def _check_machine(settings: Settings, error: WorkspaceError, place: Sequence[Check]) -> list[Check]:
+    """The checks without an index. Raises the error that the checks of its place do not explain."""
+    from findling.service.upkeep.checks import check_machine
+
+    if not isinstance(error, NotIndexedError) and all(check.ok for check in place):
+        raise error
+    return list(check_machine(settings, error, place))
+
+
+def _tell_checks(checks: Sequence[Check], as_json: bool) -> int:
     if as_json:
         write_json(checks=checks)
     else:

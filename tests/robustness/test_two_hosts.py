@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from subprocess import PIPE
 
+import pytest
+
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.store_url import connect_workspace
@@ -15,7 +17,7 @@ from tests.counts import IS_LONG
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 
-SECONDS = 120.0 if IS_LONG else 6.0
+SECONDS = 120.0 if IS_LONG else 3.0
 
 _HOST = """
 import json, sys, time
@@ -47,9 +49,10 @@ print(json.dumps({"added": added, "missed": missed, "late": late}), flush=True)
 """
 
 
-def test_two_hosts_write_and_search_at_once(postgres: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("legs", [("local", "local"), ("server", "server"), ("server", "local")], ids="-".join)
+def test_two_hosts_write_and_search_at_once(legs: tuple[str, str], postgres: PostgresServer, tmp_path: Path) -> None:
     place = postgres.place("hosts")
-    hosts = {name: _started(name, place, tmp_path / name) for name in ("a", "b")}
+    hosts = {name: _started(name, place, tmp_path / name, where) for name, where in zip("ab", legs, strict=True)}
     try:
         for host in hosts.values():
             assert host.stdout is not None
@@ -70,7 +73,9 @@ def test_two_hosts_write_and_search_at_once(postgres: PostgresServer, tmp_path: 
         assert reports[name]["added"] > 0
         assert reports[name]["missed"] == 0
     home = tmp_path / "c"
-    settings = load_settings(None, environ={"FINDLING_HOME": str(home)}).override({"semantic.model": "none"}, "test")
+    settings = load_settings(None, environ={"FINDLING_HOME": str(home)}).override(
+        {"semantic.model": "none", "search.legs": legs[0]}, "test"
+    )
     name = connect_workspace(place, home=home)
     with open_engine(".", workspace=name, settings=settings) as engine:
         rids = [one.rid for one in engine.ls()]
@@ -87,7 +92,8 @@ def test_two_hosts_write_and_search_at_once(postgres: PostgresServer, tmp_path: 
         assert all(check.ok for check in engine.check())
 
 
-def _started(name: str, place: str, home: Path) -> BoundedProcess:
+def _started(name: str, place: str, home: Path, legs: str) -> BoundedProcess:
     own = {"FINDLING_HOME": str(home), "FINDLING_CONFIG": str(home / "none.toml"), "FINDLING_SEMANTIC_REFINE": "never"}
+    own["FINDLING_SEARCH_LEGS"] = legs
     command = [sys.executable, "-c", _HOST, name, place, str(SECONDS)]
     return BoundedProcess(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**os.environ, **own})

@@ -1,0 +1,95 @@
+"""Two workspaces with everything in PostgreSQL that differ only in what is hidden give the same answers, byte by byte.
+
+The worlds are those of `tests/service/test_twin_worlds.py` and of its neighbour about names.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from findling.domain.queries import SearchRequest
+from findling.service.engine.client import LocalClient
+from findling.service.engine.engine import Viewer, open_engine
+from findling.service.index import exact_index
+from findling.service.settings.settings import load_settings
+from findling.service.workspace.workspaces import create_workspace
+from tests.counts import tries
+from tests.postgres_servers import PostgresServer
+from tests.service import test_exact_twin_worlds as exact
+from tests.service import test_graph_twin_worlds as names
+from tests.service import test_twin_worlds as twins
+
+WORLDS = tries(20, short=2)
+PER_WORLD = 100
+"""Comparisons in each pair of worlds: two thousand in a long run."""
+
+PATTERNS = ('"{}"', "/{}/", "/{}.*{}/", '"{} " case:yes', "{} -/{}/", '"{}" case:no')
+FACETS = ("type", "author", "tag", "year", "entity", "file")
+
+
+@contextmanager
+def _worlds(seed: int, style: twins.Style, folder: Path, server: PostgresServer) -> Iterator[twins.Worlds]:
+    entries = twins._entries(seed, 14, 14, style)
+    with ExitStack() as stack:
+        viewers = []
+        for name, shown in (("without", [one for one in entries if one.is_seen]), ("with", entries)):
+            home = folder / f"{name}{seed}"
+            home.mkdir()
+            own = {"store.home": str(home), "search.legs": "server", "semantic.model": "auto"}
+            create_workspace("twin", home=home, place=server.place(name))
+            settings = load_settings(home).override(own, "test")
+            engine = stack.enter_context(open_engine(".", workspace="twin", settings=settings))
+            viewers.append(twins._fill(engine, shown))
+            if seed % 4 == 3:
+                engine.refine()
+            engine.opened.exact.level_if_due()
+        yield twins.Worlds(*viewers)
+
+
+def _asked(seed: int, rids: list[str]) -> Iterator[Callable[[Viewer], Any]]:
+    """Questions of every kind, a hundred of them."""
+    chance = random.Random(seed)
+    for request in (*twins._requests(seed, 30), *names._requests(seed, 20)):
+        yield partial(twins._search, request)
+    for _ in range(15):
+        query = chance.choice(PATTERNS).format(*chance.choices(twins.WORDS, k=2))
+        yield partial(twins._search, SearchRequest(query=query, explain=True, facets=FACETS))
+    for _ in range(5):
+        yield partial(_through_client, exact._grep(chance))
+    for rid in chance.sample(rids, 8):
+        for ask in (Viewer.fetch, Viewer.similar, Viewer.related):
+            yield partial(twins._about, ask, rid)
+    for text in ("se", "budg", "pool mer", "sercet", "Mari", ""):
+        yield partial(twins._about, Viewer.suggest, text)
+
+
+def _through_client(ask: exact.Ask, viewer: Viewer) -> Any:
+    return ask(LocalClient(viewer.engine, viewer.principals))
+
+
+@pytest.mark.parametrize("kind", ["words", "names"])
+def test_what_is_hidden_changes_no_answer(
+    kind: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exact_index, "LEAST_CHARACTERS", 100)
+    style = names.STYLE if kind == "names" else twins.Style()
+    compared = differ = found = 0
+    for seed in range(0 if kind == "words" else 1, WORLDS, 2):
+        with _worlds(seed, style, tmp_path, postgres) as worlds:
+            rids = [entry.resource.rid for entry in twins._entries(seed, 14, 14, style)]
+            for ask in _asked(seed, rids):
+                told = twins._same(worlds, ask)
+                found += '"rid"' in told
+                compared += 1
+                owners = [twins._told(ask, Viewer(viewer.engine)) for viewer in worlds] if compared % 5 == 0 else []
+                differ += len({*owners}) > 1
+    assert compared == PER_WORLD * WORLDS // 2
+    assert found > compared // 4
+    assert differ > compared // 20, "the worlds differ for their owners, or nothing here could fail"

@@ -39,12 +39,13 @@ FILES = 12
 EVERYTHING = 1 << 20
 
 WORKER = """
-import itertools, json, sys
+import itertools, json, os, sys
 import findling
 from findling.domain.errors import FindlingError
 from findling.domain.resources import Resource
 from findling.stores.postgres.keyword import keyword_merge
 
+os.environ["PGAPPNAME"] = "worker"  # the connections to end are those of no other process
 job, first = sys.argv[1], int(sys.argv[2])
 if job == "merge":
     keyword_merge._AT_ONCE = 2  # every other commit joins segments
@@ -182,14 +183,13 @@ def kill(victim: str, worker: BoundedProcess, server: PostgresServer, chance: ra
     else:
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             found = connection.execute(
-                "SELECT pid FROM pg_stat_activity WHERE application_name = 'findling' ORDER BY state, pid"
+                "SELECT pid FROM pg_stat_activity WHERE application_name = 'worker' ORDER BY state, pid"
             ).fetchall()
-            if found:
-                (pid,) = chance.choice(found)
-                if victim == "connection":
-                    connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
-                else:
-                    os.kill(pid, signal.SIGKILL)  # the server ends all others, and recovers
+            (pid,) = chance.choice(found)
+            if victim == "connection":
+                connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            else:
+                os.kill(pid, signal.SIGKILL)  # the server ends all others, and recovers
 
 
 def wait_for(server: PostgresServer) -> None:

@@ -73,8 +73,9 @@ def opened(server: PostgresServer, legs: str, root: Path | None = None) -> Itera
     with tempfile.TemporaryDirectory(prefix="findling-bench-") as folder:
         home = Path(folder, "home")
         home.mkdir()
-        own = {"store.home": str(home), "search.refresh": "never", "semantic.refine": "never"}
-        own |= {"semantic.query_budget_ms": "0"}  # the model reads nothing at the time of a question either
+        # A model that read passages for a question would hide what the tiers cost.
+        own: dict[str, object] = {"store.home": str(home), "search.refresh": "never", "semantic.refine": "never"}
+        own["semantic.query_budget_ms"] = 0.0
         own |= {"search.legs": legs} if legs else {}
         create_workspace("bench", home=home, root=root, place=server.place() if legs else "home")
         settings = load_settings(home).override(own, "bench")

@@ -16,7 +16,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from findling.domain.errors import BusyError, OverdueError
+from findling.domain.errors import BusyError, OverdueError, UnreachableError
 from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.base.problems import TooManyError, as_problem
 from findling.faces.http.request.fair_queue import Shares
@@ -365,3 +365,8 @@ def test_a_uvicorn_without_the_private_parts_is_refused_at_import() -> None:
     run = run_process([sys.executable, "-c", code])
     assert run.returncode != 0
     assert "this uvicorn has no _start_asgi_task; type: pip install 'findling[serve]'" in run.stderr
+
+
+def test_a_database_that_is_away_is_no_fault_of_the_server() -> None:
+    problem = as_problem(UnreachableError("postgresql://db.example/search#notes does not answer"))
+    assert (problem.status, problem.headers) == (503, {"retry-after": "5"})

@@ -8,7 +8,13 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from findling.domain.errors import InvalidValueError, NotIndexedError, StoreDamagedError, WorkspaceError
+from findling.domain.errors import (
+    InvalidValueError,
+    NotIndexedError,
+    StoreDamagedError,
+    UnreachableError,
+    WorkspaceError,
+)
 from findling.stores.postgres.server.connections import PostgresConnections, connect
 from findling.stores.postgres.server.errors import PostgresErrors
 from findling.stores.postgres.server.places import parse_place
@@ -69,7 +75,7 @@ def test_a_wrong_url_is_refused_without_its_secret(url: str, named: str) -> None
 def test_a_server_that_is_away_is_named_without_secrets() -> None:
     place = parse_place(f"postgresql://ann:{SECRET}@127.0.0.1:9/team?connect_timeout=2#notes")
     connections = PostgresConnections(place)
-    with pytest.raises(WorkspaceError, match=r"127\.0\.0\.1:9/team#notes does not answer") as caught:
+    with pytest.raises(UnreachableError, match=r"127\.0\.0\.1:9/team#notes does not answer") as caught:
         connections.find_workspace()
     assert "server runs" in caught.value.hint
     assert SECRET not in "".join(traceback.format_exception(caught.value)) + repr(connections)

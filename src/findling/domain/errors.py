@@ -29,6 +29,7 @@ __all__ = [
     "StoreDamagedError",
     "TokenError",
     "UnknownSettingError",
+    "UnreachableError",
     "UntrustedSettingError",
     "UsageError",
     "WorkerError",
@@ -111,6 +112,10 @@ class StoreDamagedError(CorruptError):
 
 class ReplacedError(WorkspaceError):
     """Another process has rebuilt the index while it was read."""
+
+
+class UnreachableError(WorkspaceError):
+    """The server that holds the workspace does not answer, or has no connection left."""
 
 
 class ManifestError(WorkspaceError):

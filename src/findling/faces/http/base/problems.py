@@ -27,6 +27,7 @@ from findling.domain.errors import (
     QuotaError,
     ReplacedError,
     TokenError,
+    UnreachableError,
     UsageError,
 )
 
@@ -71,6 +72,7 @@ _STATUS: Mapping[type[FindlingError], int] = {
     NotIndexedError: 409,
     LockedError: 503,
     ReplacedError: 503,
+    UnreachableError: 503,
     QuotaError: 507,
     DiskFullError: 507,
     FindlingError: 500,
@@ -82,6 +84,7 @@ _HEADERS: Mapping[type[FindlingError], Mapping[str, str]] = {
     BusyError: {"retry-after": "1"},
     LockedError: {"retry-after": "2"},
     ReplacedError: {"retry-after": "1"},
+    UnreachableError: {"retry-after": "5"},
 }
 
 _FOR_EVERYBODY = (UsageError, CallerError, OverdueError)

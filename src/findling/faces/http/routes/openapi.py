@@ -102,7 +102,7 @@ _STATUSES = {
     422: "A value cannot be used, or a key is not known.",
     429: "Too many requests; see Retry-After.",
     500: "A fault of findling; its log has more under the id of the request.",
-    503: "Too much is asked at once, or something else is being written; see Retry-After.",
+    503: "Too much is asked at once, something else is being written, or a database is away; see Retry-After.",
     504: "There was no answer in time.",
     507: "There is no room for that.",
 }

@@ -13,7 +13,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from findling.domain.errors import NotIndexedError, ReadOnlyError, ReplacedError, StoreDamagedError, WorkspaceError
+from findling.domain.errors import (
+    NotIndexedError,
+    ReadOnlyError,
+    ReplacedError,
+    StoreDamagedError,
+    UnreachableError,
+    WorkspaceError,
+)
 from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema, is_lost
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg, parse_place
 
@@ -132,7 +139,7 @@ class PostgresConnections:
                 if not _is_lost(error):
                     raise
                 message = f"{self.place.shown} was lost during a write: nothing of it was kept"
-                raise WorkspaceError(message, hint="see that the server runs, then do the same again") from error
+                raise UnreachableError(message, hint="see that the server runs, then do the same again") from error
             self._commit(connection)
         finally:
             self._end(connection)
@@ -200,7 +207,7 @@ class PostgresConnections:
         except WorkspaceError as error:
             if not _is_lost(error):
                 raise
-            raise WorkspaceError(
+            raise UnreachableError(
                 f"{self.place.shown} was lost while a write was being confirmed: all of it has landed, or nothing",
                 hint="see that the server runs, then do the same again: what is there already stays as it is",
             ) from error

@@ -11,6 +11,7 @@ from findling.domain.errors import (
     LockedError,
     ReadOnlyError,
     StoreDamagedError,
+    UnreachableError,
     WorkspaceError,
 )
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
@@ -93,7 +94,7 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
         case "53100":
             return DiskFullError(f"the server of {shown} has no space left", hint="free some space there and try again")
         case "53300":
-            return WorkspaceError(f"{shown} takes no more connections", hint="raise max_connections, or try again")
+            return UnreachableError(f"{shown} takes no more connections", hint="raise max_connections, or try again")
         case "55P03" | "40P01" | "40001":
             return LockedError(f"{shown} is being written by another process", hint="try again when it has finished")
         case "57014":
@@ -108,7 +109,7 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
         return InvalidValueError(f"{shown} does not take this value: {said}", hint="look at what is written")
     if full := _FULL.search(said):
         hint = "raise max_connections, or try again"
-        return WorkspaceError(f"{shown} takes no more connections: {full[1]}", hint=hint)
+        return UnreachableError(f"{shown} takes no more connections: {full[1]}", hint=hint)
     if refused := _REFUSED.search(said):  # libpq keeps no code of an attempt to connect
         why = refused[1]
         hint = "check the user, and the password in the URL, in PGPASSWORD or in ~/.pgpass"
@@ -119,7 +120,7 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
         return WorkspaceError(f"{shown} cannot be reached this way: {wrong[0]}", hint=_WAYS[wrong.lastgroup or ""])
     if is_lost(error):
         hint = "see that the server runs and can be reached, then try again"
-        return WorkspaceError(f"{shown} does not answer: {said}", hint=hint)
+        return UnreachableError(f"{shown} does not answer: {said}", hint=hint)
     return None
 
 

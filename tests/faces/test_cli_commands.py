@@ -59,7 +59,7 @@ ALL_COMMANDS = dict(walk(cli))
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
         "search grep glob refs outline fetch similar related suggest agents index refine situate add sync chats "
-        "remember memory recall status ls workspaces permissions export import compact snapshot glossary watch "
+        "remember memory recall status ls workspaces move permissions export import compact snapshot glossary watch "
         "serve mcp token models config forget doctor eval completion"
     )
     assert set(COMMANDS) == set(promised.split())
@@ -119,7 +119,7 @@ def test_every_command_and_option_has_help(path: tuple[str, ...], findling: Find
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help, parameter.name
-            assert parameter.help.rstrip("]").endswith(".") or "[setting:" in parameter.help
+            assert parameter.help.rstrip("]").endswith(".") or "[setting" in parameter.help
     code, out, err = findling(*path, "--help")
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: {' '.join(('findling', *path))}")

@@ -108,7 +108,7 @@ def import_(
     workspace: str | None,
     **rows: Any,
 ) -> int:
-    """Make a workspace of BUNDLE, as export wrote it, or import rows of a database.
+    """Make a workspace of BUNDLE, or import rows of a database.
 
     A bundle may come from a stranger: its content is imported, and you alone may see it. --trust rights also takes
     its permissions, root the folder that it names, survey its record of the files. The command reports what it leaves

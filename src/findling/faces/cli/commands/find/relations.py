@@ -110,7 +110,7 @@ def outline(file: str, as_json: bool, as_: tuple[str, ...], workspace: str | Non
 def related(
     of: str, to: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None
 ) -> int:
-    """Show how A and B are connected, or what A alone is connected to; without both, list the themes.
+    """Show how A and B are connected, or A alone; without both, themes.
 
     A and B are names, titles, paths or ids. Each step shows the passage that proves it. A theme is a group of passages
     that name the same things. PATH is the folder to search; write "" for what is missing in front of it.

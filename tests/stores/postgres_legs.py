@@ -21,14 +21,14 @@ __all__ = ["opened_workspace", "ordinary_place"]
 def ordinary_place(server: PostgresServer) -> str:
     """The URL of a new workspace in the database of an ordinary role."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
-        if connection.execute("SELECT FROM pg_roles WHERE rolname = 'reader'").rowcount == 0:
-            connection.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")
-            connection.execute("CREATE DATABASE legs OWNER reader")
+        if connection.execute("SELECT FROM pg_roles WHERE rolname = 'keeper'").rowcount == 0:
+            connection.execute("CREATE ROLE keeper LOGIN PASSWORD 'keeper'")
+            connection.execute("CREATE DATABASE legs OWNER keeper")
             # As services have it: added by the administrator, in a schema outside of the search path.
             with psycopg.connect(server.dsn, dbname="legs") as other:
-                other.execute("CREATE SCHEMA extensions; GRANT USAGE ON SCHEMA extensions TO reader")
+                other.execute("CREATE SCHEMA extensions; GRANT USAGE ON SCHEMA extensions TO keeper")
                 other.execute("CREATE EXTENSION vector SCHEMA extensions")
-    return server.place().replace("postgres:postgres@", "reader:reader@").replace("/postgres#", "/legs#")
+    return server.place().replace("postgres:postgres@", "keeper:keeper@").replace("/postgres#", "/legs#")
 
 
 @contextmanager

@@ -263,7 +263,9 @@ def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> 
     """
     is_chosen = is_chosen or settings.origin("search.profile").startswith("flag ")
     weaker = ("default", "user file ", PROJECT_ORIGIN, "profile ", *(("env ",) if is_chosen else ()))
-    values = {key: value for key, value in _values(settings, name).items() if key in settings}
+    # `legs` of a profile weighs them; the setting of that name says where they are.
+    own = [(key, value) for key, value in _values(settings, name).items() if key not in _ONLY_IN_PROFILES]
+    values = {key: value for key, value in own if key in settings}
     changed = {key: value for key, value in values.items() if settings.origin(key).startswith(weaker)}
     return settings.override(changed, f"profile {name}") if changed else settings
 

@@ -269,18 +269,18 @@ def test_a_role_that_may_only_read_searches(
     first, second = computers
     first.run("--store", place, "index", str(tree))
     with psycopg.connect(postgres.dsn) as connection:
-        connection.execute("DROP ROLE IF EXISTS guest")
-        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest-pw'")
-        connection.execute("GRANT USAGE ON SCHEMA findling TO guest")
-        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA findling TO guest")
-    guest = place.replace(f"team:{PASSWORD}", "guest:guest-pw")
-    assert "harbour.md:3" in second.run("--store", guest, "ferry")
-    assert "harbour.md:3" in second.run("--store", guest, "ferry at nine")
-    assert "guest may only search" in second.run("doctor", "--store", guest)
-    assert "lacks rights" in second.run("--store", guest, "remember", "a secret", code=2)
+        connection.execute("DROP ROLE IF EXISTS visitor")
+        connection.execute("CREATE ROLE visitor LOGIN PASSWORD 'visitor-pw'")
+        connection.execute("GRANT USAGE ON SCHEMA findling TO visitor")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA findling TO visitor")
+    visitor = place.replace(f"team:{PASSWORD}", "visitor:visitor-pw")
+    assert "harbour.md:3" in second.run("--store", visitor, "ferry")
+    assert "harbour.md:3" in second.run("--store", visitor, "ferry at nine")
+    assert "visitor may only search" in second.run("doctor", "--store", visitor)
+    assert "lacks rights" in second.run("--store", visitor, "remember", "a secret", code=2)
     with psycopg.connect(postgres.dsn) as connection:
-        connection.execute("DROP OWNED BY guest")
-        connection.execute("DROP ROLE guest")
+        connection.execute("DROP OWNED BY visitor")
+        connection.execute("DROP ROLE visitor")
 
 
 def test_a_bundle_goes_from_one_tier_to_the_other(computers: tuple[Computer, Computer], place: str, tree: Path) -> None:

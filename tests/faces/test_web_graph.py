@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from findling.service.engine.engine import open_engine
-from findling.service.settings.settings import Settings, load_settings
+from findling.service.settings.settings import Settings
 from tests.browser import why_not
-from tests.faces.web_servers import WebPage, WebServer
+from tests.faces.web_servers import WebPage, WebServer, project_settings
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not() or "never")
 
@@ -26,16 +26,8 @@ FILES = {
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("graph")
-    root = folder / "project"
-    root.mkdir()
-    for name, text in FILES.items():
-        (root / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FINDLING_HOME", str(folder / "workspaces"))
-        patch.setenv("FINDLING_CONFIG", str(folder / "none.toml"))
-        patch.setenv("FINDLING_SEMANTIC_REFINE", "never")
-        loaded = load_settings(root)
-    with open_engine(root, settings=loaded) as engine:
+    loaded = project_settings(folder, FILES)
+    with open_engine(folder / "project", settings=loaded) as engine:
         engine.index()
     return loaded
 

@@ -11,9 +11,9 @@ import pytest
 from findling.domain.records import Message, Thread
 from findling.service.content.chats import WorkspaceChats
 from findling.service.engine.engine import open_engine
-from findling.service.settings.settings import Settings, load_settings
+from findling.service.settings.settings import Settings
 from tests.browser import opened_browser, why_not
-from tests.faces.web_servers import WebPage, WebServer
+from tests.faces.web_servers import WebPage, WebServer, project_settings
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -41,18 +41,10 @@ MARKS_IN_VIEW = (
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("preview")
-    root = folder / "project"
-    root.mkdir()
-    for name, text in FILES.items():
-        (root / name).write_text(text, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FINDLING_HOME", str(folder / "workspaces"))
-        patch.setenv("FINDLING_CONFIG", str(folder / "none.toml"))
-        patch.setenv("FINDLING_SEMANTIC_REFINE", "never")
-        loaded = load_settings(root)
+    loaded = project_settings(folder, FILES)
     said = [("Ann", "The kumquat deployment failed again"), ("Bob", "Rolling back now"), ("Çelik", LONG_MESSAGE)]
     messages = [Message(str(n), said[n % 3][1], said[n % 3][0], START + n * 60) for n in range(18)]
-    with open_engine(root, settings=loaded) as engine:
+    with open_engine(folder / "project", settings=loaded) as engine:
         engine.index()
         WorkspaceChats(engine.writer).add([Thread("test", "ops", messages, title="#ops")])
     (folder / "empty").mkdir()

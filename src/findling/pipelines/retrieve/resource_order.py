@@ -117,7 +117,7 @@ def _definers(legs: Retrievers, question: AnalyzedQuery, names: Sequence[str], b
         for one in named_lines(stored[cid].text, stored[cid].resource.lang)
     ]
     words = question.text.replace("`", " ").split()
-    scopes = {last: around[-1] for word in words for *around, last in [name_parts(word)] if around}
+    scopes = {parts[-1]: parts[-2] for word in words if len(parts := name_parts(word)) > 1}
     found = _Definers({}, {}, scores, is_exact=any(line.name in names for _, line in lines))
     for name in names:
         own = [(chunk, line) for chunk, line in lines if line.name == name]

@@ -14,7 +14,8 @@ from findling.domain.backends import Backend
 from findling.domain.errors import WorkspaceError
 from findling.service.workspace.backends import open_backend
 from findling.stores.postgres.backend import PostgresBackend
-from findling.stores.postgres.server.migrations import load_migrations, migrate
+from findling.stores.postgres.server.formats import load_migrations
+from findling.stores.postgres.server.migrations import migrate
 from findling.stores.postgres.server.places import parse_place
 from findling.testing.backend import BackendSuite, PlaceSuite, TwinWorldsSuite
 from findling.testing.samples import line_document

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from subprocess import PIPE
 
@@ -11,16 +13,13 @@ import pytest
 
 from findling.domain.errors import FormatError, InvalidValueError, NotIndexedError, ReadOnlyError, StoreDamagedError
 from findling.stores.postgres.server.connections import connect
-from findling.stores.postgres.server.migrations import (
-    SqlMigration,
-    check_format,
-    create_workspace,
-    load_migrations,
-    migrate,
-)
+from findling.stores.postgres.server.formats import SqlMigration, load_migrations
+from findling.stores.postgres.server.migrations import check_format, create_workspace, migrate
 from findling.stores.postgres.server.places import PostgresPlace, parse_place
+from findling.stores.postgres.truth.store import PostgresStore
+from findling.testing.samples import FULL, PLAIN
 from tests.postgres_servers import PostgresServer
-from tests.processes import BoundedProcess
+from tests.processes import PATIENCE_S, BoundedProcess
 
 STEPS = load_migrations()
 FORMAT = STEPS[-1].number
@@ -102,6 +101,45 @@ def test_a_newer_format_that_we_can_read_is_not_written(place: PostgresPlace) ->
     assert format_of(place) == FORMAT + 1
     with pytest.raises(FormatError):
         format_of(place, readonly=False)
+
+
+def test_an_open_store_writes_nothing_into_a_newer_format(place: PostgresPlace) -> None:
+    with PostgresStore.create(place) as store:
+        store.write([PLAIN])
+        migrate(place, [*STEPS, NEXT._replace(min_reader=1)])
+        for write in (
+            lambda: store.write([FULL]),
+            lambda: store.set_meta("a", "b"),
+            lambda: store.put_vectors("m", {b"a": b"1"}),
+        ):
+            with pytest.raises(FormatError, match=f"format {FORMAT + 1}.*up to {FORMAT}") as caught:
+                write()
+            assert "upgrade" in caught.value.hint
+        assert (store.seq(), store.document(PLAIN.resource.rid)) == (1, PLAIN)
+
+
+def test_a_newer_format_that_we_cannot_read_is_noticed_while_a_workspace_is_in_use(place: PostgresPlace) -> None:
+    with PostgresStore.create(place) as store:
+        migrate(place, [*STEPS, NEXT])
+        with pytest.raises(FormatError, match=f"up to {FORMAT}"):
+            store.connections.find_workspace()
+
+
+def test_a_migration_waits_for_a_writer_of_the_older_format(place: PostgresPlace) -> None:
+    waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'findling.workspaces'::regclass"
+    with PostgresStore.create(place) as store:
+        with store.connections.writing() as connection:
+            connection.execute("UPDATE findling.workspaces SET seq = 5")
+            migrating = threading.Thread(target=migrate, args=(place, [*STEPS, NEXT]))
+            migrating.start()
+            deadline = time.monotonic() + PATIENCE_S
+            while execute(place, waits) == [(0,)]:
+                assert migrating.is_alive() and time.monotonic() < deadline, "it did not wait"
+                time.sleep(0.01)
+        migrating.join()
+        with pytest.raises(FormatError):
+            store.write([PLAIN])
+    assert execute(place, "SELECT seq FROM findling.workspaces") == [(5,)]
 
 
 def test_readers_do_without_steps_that_are_optional_and_only_those(place: PostgresPlace) -> None:

@@ -30,7 +30,7 @@ from findling.domain.queries import Filters
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.postgres.server.connections import connect
-from findling.stores.postgres.server.migrations import load_migrations
+from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, cids_of, held_by, line_document, vectors_of
 from findling.testing.truth_store import TruthStoreSuite

@@ -22,6 +22,7 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema, is_lost
+from findling.stores.postgres.server.formats import newer_format, newest_format
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg, parse_place
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ _MOST_IDLE = 4
 
 _PREPARED_AFTER = 3
 """Uses of a statement after which the server keeps its plan; behind a pooler it must not."""
+
+_FIND_WORKSPACE = (
+    "SELECT ws, (SELECT coalesce(max(min_reader), 0) FROM findling.migrations),"
+    " (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces WHERE name = %s"
+)
 
 
 def connect(place: PostgresPlace) -> Connection:
@@ -83,9 +89,12 @@ class PostgresConnections:
         return self._ws
 
     def find_workspace(self) -> int | None:
-        """The number that the name of the workspace has now, asked anew; None without one."""
+        """The number that the name of the workspace has now, asked anew; None without one.
+
+        Raises FormatError when a newer findling has changed the tables so that ours does not understand them.
+        """
         try:
-            found = self._once("SELECT ws FROM findling.workspaces WHERE name = %s", (self.place.workspace,))
+            found = self._once(_FIND_WORKSPACE, (self.place.workspace,))
         except StoreDamagedError as error:
             code = getattr(error.__cause__, "sqlstate", "")
             if code in ("42P01", "3F000"):
@@ -93,7 +102,12 @@ class PostgresConnections:
             if code == "42703":
                 raise foreign_schema(self.place) from error
             raise
-        return found[0][0] if found else None
+        if not found:
+            return None
+        ws, min_reader, theirs = found[0]
+        if min_reader > newest_format():
+            raise newer_format(self.place.shown, theirs, newest_format())
+        return int(ws)
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of one statement that reads, in one round trip and one state of the workspace."""
@@ -120,19 +134,25 @@ class PostgresConnections:
 
         It holds the row of the workspace, so that numbers are taken by one writer at a time. `patience_s` limits the
         wait for another one. Raises LockedError after it, ReadOnlyError in a store that is only read, ReplacedError
-        when the workspace is gone. Statements in the block run under `errors`, errors of the caller as they are.
+        when the workspace is gone, FormatError when a newer findling has changed the tables meanwhile. Statements in
+        the block run under `errors`, errors of the caller as they are.
         """
         if self._readonly:
             raise ReadOnlyError(f"{self.place.shown} is open for reading only", hint="open it without readonly")
         patience_ms = max(round((BUSY_SECONDS if patience_s is None else patience_s) * 1000), 1)  # 0 has no end
+        # The format is asked for behind the lock, for which a migration may have made us wait.
         connection, found = self._begin(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL findling.ws = {self.ws:d};"
             f" SET LOCAL lock_timeout = {patience_ms:d};"
-            f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE"
+            f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE;"
+            " SELECT (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
+            f" WHERE ws = {self.ws:d}"
         )
         try:
-            if not found:
+            if found is None:
                 raise ReplacedError(f"{self.place.shown} was removed by another process", hint="try again")
+            if found[0] > newest_format():
+                raise newer_format(self.place.shown, found[0], newest_format())
             try:
                 yield connection
             except WorkspaceError as error:
@@ -184,8 +204,8 @@ class PostgresConnections:
             finally:
                 self._end(connection)
 
-    def _begin(self, statements: str) -> tuple[Connection, int]:
-        """A connection in a transaction, and the rows of the last statement. An idle one that was lost is replaced."""
+    def _begin(self, statements: str) -> tuple[Connection, tuple[Any, ...] | None]:
+        """A connection in a transaction, and a row of the last statement. An idle one that was lost is replaced."""
         while True:
             connection, is_new = self._take()
             try:
@@ -193,7 +213,7 @@ class PostgresConnections:
                     cursor = connection.execute(statements)
                     while cursor.nextset():
                         pass
-                return connection, cursor.rowcount
+                    return connection, cursor.fetchone() if cursor.description else None
             except BaseException as error:
                 self._end(connection)
                 if is_new or not _is_lost(error):

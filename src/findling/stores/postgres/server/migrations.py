@@ -1,56 +1,26 @@
-"""Numbered SQL files that bring a database to our format: forward only, each at most once, all in one transaction.
-
-The first lines of a file are comments for this module: `-- min_reader: N` is the lowest format whose readers
-understand the result, `-- optional` says that readers can do without the step.
-"""
+"""Migrations of a database to our format: forward only, each at most once, all in one transaction."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from findling.domain.errors import FormatError, InvalidValueError, NotIndexedError, ReadOnlyError
+from findling.domain.errors import InvalidValueError, NotIndexedError, ReadOnlyError
 from findling.stores.postgres.server.connections import connect
 from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema
+from findling.stores.postgres.server.formats import SqlMigration, load_migrations, newer_format
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["SqlMigration", "check_format", "create_workspace", "load_migrations", "migrate"]
+__all__ = ["check_format", "create_workspace", "migrate"]
 
 _LOCK = 0x46444C47
 """The advisory lock of all migrations of a database: `FDLG`."""
 
 _FEATURE = 1
-
-_NAME = re.compile(r"(\d{4})_\w+\.sql")
-
-
-class SqlMigration(NamedTuple):
-    """One file. Applied migrations have no `sql`."""
-
-    number: int
-    name: str
-    min_reader: int
-    is_optional: bool
-    sql: str = ""
-
-
-def load_migrations() -> list[SqlMigration]:
-    """The migrations that this findling brings, in order."""
-    found = []
-    for file in resources.files("findling.stores.postgres").joinpath("migrations").iterdir():
-        if named := _NAME.fullmatch(file.name):
-            sql = file.read_text("utf-8")
-            head = sql.partition("\n\n")[0]
-            reader = re.search(r"(?m)^-- min_reader: (\d+)$", head)
-            is_optional = re.search(r"(?m)^-- optional$", head) is not None
-            found.append(SqlMigration(int(named[1]), file.name, int(reader[1]) if reader else 1, is_optional, sql))
-    return sorted(found)
 
 
 def migrate(place: PostgresPlace, migrations: Sequence[SqlMigration] | None = None) -> None:
@@ -68,13 +38,16 @@ def migrate(place: PostgresPlace, migrations: Sequence[SqlMigration] | None = No
                 _begin_schema(connection, place)
             known = {one.number for one in applied or ()}
             _check(applied or (), steps, place, readonly=False)
-            for step in steps:
-                if step.number not in known:
-                    connection.execute(step.sql.encode())
-                    connection.execute(
-                        "INSERT INTO findling.migrations (number, name, min_reader, optional) VALUES (%s, %s, %s, %s)",
-                        step[:4],
-                    )
+            lacking = [step for step in steps if step.number not in known]
+            if applied and lacking:
+                # Writers of the older format end first, and later ones find the newer one.
+                connection.execute("LOCK TABLE findling.workspaces IN EXCLUSIVE MODE")
+            for step in lacking:
+                connection.execute(step.sql.encode())
+                connection.execute(
+                    "INSERT INTO findling.migrations (number, name, min_reader, optional) VALUES (%s, %s, %s, %s)",
+                    step[:4],
+                )
     finally:
         connection.close()
 
@@ -122,10 +95,7 @@ def _check(
     theirs = max((one.number for one in applied), default=0)
     # A newer format that our readers still understand may hold what our writer would not keep up to date.
     if max((one.min_reader for one in applied), default=0) > ours or (theirs > ours and not readonly):
-        raise FormatError(
-            f"{place.shown} has format {theirs}, this findling knows formats up to {ours}",
-            hint="upgrade findling: `pip install --upgrade findling`",
-        )
+        raise newer_format(place.shown, theirs, ours)
 
 
 def _applied(connection: Connection, place: PostgresPlace) -> list[SqlMigration] | None:

@@ -239,6 +239,17 @@ def test_the_planner_is_told_of_a_load_and_not_of_a_trickle(store: PostgresStore
     assert sql(store, told) == before
 
 
+def test_nothing_is_counted_twice_between_two_changes(store: PostgresStore) -> None:
+    store.write([PLAIN])
+    first = store.counts()
+    assert (first["resources"], first["chunks"], first["skipped"]) == (1, len(PLAIN.chunks), 0)
+    sql(store, "UPDATE findling.resources SET characters = 0; DELETE FROM findling.chunks")
+    store.set_skipped([SkippedPath("a", "b", "c")])
+    assert store.counts() == {**first, "skipped": 1}
+    store.write([line_document("r", ["new"])])
+    assert store.counts() == {"resources": 2, "chunks": 1, "characters": len("new"), "skipped": 1}
+
+
 def test_readers_in_other_threads_do_not_wait_for_a_write_and_see_it_whole(store: PostgresStore) -> None:
     store.write([PLAIN])
     half_written, done = threading.Event(), threading.Event()

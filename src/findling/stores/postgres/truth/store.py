@@ -49,6 +49,8 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         self._format = format_
         self._frontiers = {}
         self._counted = -1, 0
+        self._totals = -1, (0, 0, 0)
+        """A change, and the numbers of resources, chunks and characters after it."""
 
     @classmethod
     def open(cls, place: PostgresPlace | str, *, readonly: bool = False) -> Self:
@@ -162,11 +164,11 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
     def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
         of_type = "" if type is None else " AND type = %s"
         values = () if type is None else (escape(type),)
-        rows = self._all(f"SELECT rid FROM findling.resources WHERE ws = %s{of_type} ORDER BY rid", *values)
+        rows = self._all(f"SELECT rid FROM findling.resources WHERE ws = %s{of_type}", *values)
         return iter(sorted(unescape(rid) for (rid,) in rows))
 
     def resources(self) -> Iterator[Resource]:
-        rows = self._all(f"SELECT {RESOURCE_COLUMNS} FROM findling.resources WHERE ws = %s ORDER BY rid")
+        rows = self._all(f"SELECT {RESOURCE_COLUMNS} FROM findling.resources WHERE ws = %s")
         with self._connections.read_errors:
             return iter(sorted((to_resource(plain_resource(row)) for row in rows), key=lambda resource: resource.rid))
 
@@ -274,14 +276,19 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         return bool(self._all("SELECT FROM findling.resources WHERE ws = %s AND \"left\"(path, 500) = '' LIMIT 1"))
 
     def counts(self) -> dict[str, int]:
-        ws = self._connections.ws
-        (row,) = self._connections.rows(
-            "SELECT count(*), (SELECT count(*) FROM findling.chunks WHERE ws = %s),"
-            " coalesce(sum(characters), 0)::bigint, (SELECT count(*) FROM findling.skipped WHERE ws = %s)"
-            " FROM findling.resources WHERE ws = %s",
-            (ws, ws, ws),
-        )
-        return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
+        counted_at, totals = self._totals
+        # A search with a leg that is behind asks, and counting takes 15 ms of 50,000 chunks.
+        seq, skipped, chunks, others = self._connections.row(
+            "SELECT w.seq, (SELECT count(*) FROM findling.skipped s WHERE s.ws = w.ws), CASE WHEN w.seq <> %s"
+            " THEN (SELECT count(*) FROM findling.chunks c WHERE c.ws = w.ws) END, CASE WHEN w.seq <> %s"
+            " THEN (SELECT ARRAY[count(*), coalesce(sum(characters), 0)::bigint] FROM findling.resources r"
+            " WHERE r.ws = w.ws) END FROM findling.workspaces w WHERE w.ws = %s",
+            (counted_at, counted_at, self._connections.ws),
+        ) or (-1, 0, 0, (0, 0))
+        if seq != counted_at:
+            totals = others[0], chunks, others[1]
+            self._totals = seq, totals
+        return dict(zip(("resources", "chunks", "characters", "skipped"), (*totals, skipped), strict=True))
 
     def made_counts(self) -> dict[str, int]:
         ws = self._connections.ws

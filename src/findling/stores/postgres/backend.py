@@ -109,10 +109,13 @@ class PostgresBackend(LocalLegs):
             return PostgresStore.open(self.place, readonly=True)
         try:
             store = PostgresStore.open(self.place)
-        except ReadOnlyError:  # a database of an older findling
+        except ReadOnlyError as older:  # a database of an older findling
             from findling.stores.postgres.server.migrations import migrate
 
-            migrate(self.place)
+            try:
+                migrate(self.place)
+            except ReadOnlyError:
+                raise older from None  # which names the formats, and who may change them
             store = PostgresStore.open(self.place)
         self._seen = None
         self._opened = self._look()
@@ -201,7 +204,7 @@ class PostgresBackend(LocalLegs):
         if self._seen is not None and time.monotonic() - self._seen.at < _TRUSTED_S:
             return self._seen
         number = self._connections.find_workspace()
-        if number is None or (self._seen is not None and number != self._seen.number):
+        if number is None or not self._connections.is_of(number):
             self._let_go()
         if number is None:
             return _SeenWorkspace(time.monotonic(), None)  # asked anew each time: others may create it now

@@ -22,13 +22,15 @@ def tell_others(connections: PostgresConnections) -> None:
 
 @contextmanager
 def listening(place: PostgresPlace, ws: int) -> Iterator[Callable[[float], object]]:
-    """A function that waits for the next write, for so many seconds. Raises WorkspaceError when the server is away."""
+    """A function that waits for the next write, for so many seconds; it returns whether there was one.
+
+    Raises WorkspaceError when the server is away.
+    """
     errors, connection = PostgresErrors(place), connect(place)
 
-    def wait(timeout_s: float) -> None:
+    def wait(timeout_s: float) -> bool:
         with errors:
-            for _ in connection.notifies(timeout=timeout_s, stop_after=1):
-                pass
+            return bool([*connection.notifies(timeout=timeout_s, stop_after=1)])
 
     try:
         with errors:

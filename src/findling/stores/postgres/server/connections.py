@@ -88,6 +88,10 @@ class PostgresConnections:
             raise NotIndexedError(f"{self.place.shown} is empty", hint="findling index PATH")
         return self._ws
 
+    def is_of(self, ws: int) -> bool:
+        """Whether these connections are, or can still become, those of a workspace by its number."""
+        return self._ws in (None, ws)
+
     def find_workspace(self) -> int | None:
         """The number that the name of the workspace has now, asked anew; None without one.
 

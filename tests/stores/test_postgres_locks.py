@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import PIPE
 
@@ -13,10 +14,13 @@ import pytest
 
 from findling.domain.errors import WorkspaceError
 from findling.stores.lock import WriteLock
+from findling.stores.postgres import locks
 from findling.stores.postgres.locks import PostgresLock
 from findling.stores.postgres.server.places import parse_place
+from findling.stores.postgres.truth.store import PostgresStore
+from findling.testing.samples import PLAIN
 from tests.postgres_servers import PostgresServer
-from tests.processes import BoundedProcess
+from tests.processes import PATIENCE_S, BoundedProcess
 
 _HOLD = """
 import sys
@@ -29,6 +33,27 @@ lock = PostgresLock(parse_place(sys.argv[1]), "write", WriteLock(sys.argv[2]))
 assert lock.acquire(0.0)
 print("held", flush=True)
 sys.stdin.read()
+"""
+
+
+_WRITE = """
+import sys
+from pathlib import Path
+from findling.domain.errors import LockedError
+from findling.service.index.index_files import OpenedWorkspace
+from findling.testing.samples import line_document
+
+name, folder = sys.argv[1], Path(sys.argv[2])
+files = OpenedWorkspace(folder, unit="chunk")
+try:
+    with files.writing():
+        files.store.write([line_document(f"{name}1", ["first"])])
+        print("written", flush=True)
+        sys.stdin.readline()
+        files.store.write([line_document(f"{name}2", ["second"])])
+    print("done", flush=True)
+except LockedError as error:
+    print(error.message, "|", error.hint, flush=True)
 """
 
 
@@ -110,3 +135,80 @@ def test_waiting_takes_no_snapshot_of_the_server(postgres: PostgresServer, tmp_p
         ).fetchall()
     assert rows == [(None, None)]
     held.release()
+
+
+@pytest.mark.parametrize("suffix", ["", "?pooler=transaction"])
+def test_a_holder_that_has_lost_its_lock_writes_nothing_once_another_has_it(
+    postgres: PostgresServer, tmp_path: Path, suffix: str
+) -> None:
+    place = postgres.place().replace("#", f"{suffix}#")
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "place.url").write_text(place)
+
+    def started(name: str) -> BoundedProcess:
+        writer = BoundedProcess([sys.executable, "-c", _WRITE, name, str(tmp_path / name)], stdin=PIPE, stdout=PIPE)
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        return writer
+
+    with started("a") as first:
+        with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+            ended = connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+            ).fetchall()
+        assert ended == [(True,)]
+        with started("b") as second:  # which waits for nobody
+            told, _ = first.communicate("go on\n")
+            assert "nothing of this write was kept | do the same again" in told
+            assert "postgres:postgres" not in told
+            assert second.communicate("go on\n")[0] == "done\n"
+    with PostgresStore.open(place, readonly=True) as store:
+        assert list(store.rids()) == ["a1", "b1", "b2"]
+        assert store.integrity() == []
+
+
+def test_a_lock_that_nobody_else_has_taken_serves_on(postgres: PostgresServer, tmp_path: Path) -> None:
+    place = postgres.place()
+    with PostgresStore.create(place) as store:
+        held = lock_at(place, tmp_path / "here")
+        assert held.acquire(0.0)
+        with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+        store.write([PLAIN])
+        held.release()
+        assert held.acquire(0.0)
+        store.write([], [PLAIN.resource.rid])
+        held.release()
+        store.write([PLAIN])
+        assert store.seq() == 3
+
+
+def test_a_lock_is_not_taken_before_the_write_of_an_earlier_holder_ends(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "_WRITE_S", 0.05)
+    place = postgres.place()
+    with PostgresStore.create(place) as store:
+        lock = lock_at(place, tmp_path / "here")
+        with store.connections.writing():
+            assert not lock.acquire(0.0)
+        assert lock.acquire(0.0)
+        lock.release()
+
+
+def test_a_lock_that_waits_for_another_host_leaves_the_files_of_this_one(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    place, here = postgres.place(), tmp_path / "here"
+    held, waiting, own = lock_at(place, tmp_path / "there"), lock_at(place, here), WriteLock(here / "write.lock")
+    assert held.acquire(0.0)
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(waiting.acquire, PATIENCE_S)
+        assert own.acquire(PATIENCE_S)
+        held.release()
+        assert not taken.done()
+        own.release()
+        assert taken.result()
+    assert waiting.holder() == os.getpid()
+    waiting.release()

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import WorkspaceError
+from findling.domain.errors import LockedError, WorkspaceError
 from findling.stores.postgres.server.connections import connect
-from findling.stores.postgres.server.errors import PostgresErrors
+from findling.stores.postgres.server.errors import PostgresErrors, is_lost
+from findling.stores.postgres.server.fences import draw_fence, drop_fence, forget_fences
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["PostgresLock"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.02
+
+_WRITE_S = 1.0
+"""The least patience with a write of an earlier holder that is under way."""
 
 _MOST_IDLE = 2
 """Connections that a process keeps for its next lock: to open one takes 5 ms, a write 10."""
@@ -49,69 +54,86 @@ class PostgresLock:
     def __init__(self, place: PostgresPlace, name: str, local: WriteLock) -> None:
         self._place, self._local = place, local
         self._key = int.from_bytes(blake2b(f"{place.workspace}\0{name}".encode(), digest_size=8).digest(), signed=True)
+        self._is_fenced = name == "write"
         self._connection: Connection | None = None
         self._errors = PostgresErrors(place)
 
     def acquire(self, timeout_s: float) -> bool:
         """Take the lock, waiting up to `timeout_s` seconds; return whether it was taken."""
         deadline = time.monotonic() + timeout_s
-        if not self._local.acquire(timeout_s):
-            return False
+        connection, pause = None, _FIRST_PAUSE_S
         try:
-            self._connection = self._locked(deadline)
+            while self._local.acquire(max(deadline - time.monotonic(), 0.0)):
+                try:
+                    connection = connection or self._used_for(_begin)
+                    if self._try(connection, deadline):
+                        self._connection = connection
+                        return True
+                except LockedError:  # a write of an earlier holder
+                    return False
+                finally:
+                    if self._connection is None:
+                        self._let_go()
+                # While it waits for another host, others of this one may bring up its legs.
+                if (remaining := deadline - time.monotonic()) <= 0:
+                    break
+                time.sleep(min(pause, remaining))
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+            return False
         finally:
-            if self._connection is None:
-                self._local.forget_holder()
-                self._local.release()
-        return self._connection is not None
+            if connection is not None and self._connection is None:
+                _give_back(self._place, connection)
 
     def release(self) -> None:
         """Release the lock; fine when it is not held."""
         connection, self._connection = self._connection, None
         if connection is not None:
+            if self._is_fenced:
+                drop_fence(self._place)
             _give_back(self._place, connection)
-        self._local.forget_holder()
-        self._local.release()
+        self._let_go()
 
     def holder(self) -> int | None:
         """The process of this host that holds the lock; None when another host may, or nobody does."""
         if self._connection is None and self._local.acquire(0.0):
-            self._local.forget_holder()
-            self._local.release()
+            self._let_go()
         return self._local.holder()
 
-    def _locked(self, deadline: float) -> Connection | None:
-        connection, is_taken = self._begin(), False
-        # Without parameters: those would leave a portal open, and that a snapshot.
-        question = f"SELECT pg_try_advisory_xact_lock({self._key:d})".encode()
-        pause = _FIRST_PAUSE_S
-        try:
-            while True:
-                with self._errors:
-                    row = connection.execute(question).fetchone()
-                is_taken = row is not None and bool(row[0])
-                remaining = deadline - time.monotonic()
-                if is_taken or remaining <= 0:
-                    return connection if is_taken else None
-                time.sleep(min(pause, remaining))
-                pause = min(2 * pause, _LONGEST_PAUSE_S)
-        finally:
-            if not is_taken:
-                _give_back(self._place, connection)
+    def _let_go(self) -> None:
+        self._local.forget_holder()
+        self._local.release()
 
-    def _begin(self) -> Connection:
-        """A connection in a transaction that may last; one that was lost while it was idle is replaced."""
+    def _try(self, connection: Connection, deadline: float) -> bool:
+        """Take the lock of the server if nobody has it, and turn away an earlier holder that has lost it."""
+        # Without parameters: those would leave a portal open, and that a snapshot.
+        with self._errors:
+            row = connection.execute(f"SELECT pg_try_advisory_xact_lock({self._key:d})".encode()).fetchone()
+        if row is None or not row[0]:
+            return False
+        if self._is_fenced:
+            patience_s = max(deadline - time.monotonic(), _WRITE_S)
+            other = self._used_for(lambda one: draw_fence(one, self._place, patience_s))
+            _give_back(self._place, other)
+        return True
+
+    def _used_for(self, use: Callable[[Connection], object]) -> Connection:
+        """A connection after its first use; one that was lost while it was idle is replaced."""
         while True:
             connection, is_new = _take(self._place)
             try:
                 with self._errors:
-                    connection.execute(_KEPT_ALIVE)
-                    connection.execute(_PATIENT)
+                    use(connection)
                 return connection
-            except WorkspaceError:
-                connection.close()
-                if is_new:
+            except WorkspaceError as error:
+                _give_back(self._place, connection)
+                if is_new or error.__cause__ is None or not is_lost(error.__cause__):
                     raise
+
+
+def _begin(connection: Connection) -> None:
+    """Begin a transaction that may last."""
+    connection.execute(_KEPT_ALIVE)
+    connection.execute(_PATIENT)
 
 
 _guard = threading.Lock()
@@ -155,6 +177,7 @@ def _leave_to_parent() -> None:
     # A forked child shares the sockets, so a lock would outlive the parent. psycopg itself leaves them to the parent.
     global _guard
     _guard = threading.Lock()
+    forget_fences()
     for connection in (*_used, *(one for kept in _idle.values() for one in kept)):
         with suppress(Exception):  # closed already
             os.close(connection.fileno())

@@ -22,6 +22,7 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema, is_lost
+from findling.stores.postgres.server.fences import pass_fence
 from findling.stores.postgres.server.formats import newer_format, newest_format
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg, parse_place
 
@@ -137,9 +138,10 @@ class PostgresConnections:
         """A transaction that lands when the block ends and leaves no trace when it fails.
 
         It holds the row of the workspace, so that numbers are taken by one writer at a time. `patience_s` limits the
-        wait for another one. Raises LockedError after it, ReadOnlyError in a store that is only read, ReplacedError
-        when the workspace is gone, FormatError when a newer findling has changed the tables meanwhile. Statements in
-        the block run under `errors`, errors of the caller as they are.
+        wait for another one. Raises LockedError after it, or when this process has lost the write lock to another,
+        ReadOnlyError in a store that is only read, ReplacedError when the workspace is gone, FormatError when a newer
+        findling has changed the tables meanwhile. Statements in the block run under `errors`, errors of the caller as
+        they are.
         """
         if self._readonly:
             raise ReadOnlyError(f"{self.place.shown} is open for reading only", hint="open it without readonly")
@@ -149,14 +151,17 @@ class PostgresConnections:
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL findling.ws = {self.ws:d};"
             f" SET LOCAL lock_timeout = {patience_ms:d};"
             f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE;"
-            " SELECT (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
+            " SELECT holder, (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
             f" WHERE ws = {self.ws:d}"
         )
         try:
             if found is None:
                 raise ReplacedError(f"{self.place.shown} was removed by another process", hint="try again")
-            if found[0] > newest_format():
-                raise newer_format(self.place.shown, found[0], newest_format())
+            holder, number = found
+            if number > newest_format():
+                raise newer_format(self.place.shown, number, newest_format())
+            with self.errors:
+                pass_fence(connection, self.place, self.ws, holder)
             try:
                 yield connection
             except WorkspaceError as error:
@@ -212,17 +217,22 @@ class PostgresConnections:
         """A connection in a transaction, and a row of the last statement. An idle one that was lost is replaced."""
         while True:
             connection, is_new = self._take()
+            has_begun = False
             try:
                 with self.errors:
                     cursor = connection.execute(statements)
                     while cursor.nextset():
                         pass
-                    return connection, cursor.fetchone() if cursor.description else None
-            except BaseException as error:
-                self._end(connection)
+                    row = cursor.fetchone() if cursor.description else None
+                has_begun = True
+                return connection, row
+            except WorkspaceError as error:
                 if is_new or not _is_lost(error):
                     raise
                 self._all_gone()
+            finally:
+                if not has_begun:
+                    self._end(connection)
 
     def _commit(self, connection: Connection) -> None:
         try:

@@ -1,0 +1,75 @@
+"""Fences: a process whose lock was lost writes nothing more, once another one has taken it.
+
+A process that takes the write lock draws a number and leaves it in the row of the workspace. Each of its writes holds
+that row, and compares. A connection that holds a lock may die alone: its process does not hear of it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import LockedError
+from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
+
+if TYPE_CHECKING:
+    from findling.stores.postgres.server.connections import Connection
+
+__all__ = ["draw_fence", "drop_fence", "forget_fences", "pass_fence"]
+
+_drawn: dict[tuple[str, str], int] = {}
+"""Database and workspace → the number of the write lock that this process holds."""
+
+_NO_ROW = frozenset({"42P01", "3F000", "42703", "42501", "25006"})
+"""Codes of a database without tables, or of an older format, or that this role cannot write: nothing to guard."""
+
+
+def draw_fence(connection: Connection, place: PostgresPlace, patience_s: float) -> None:
+    """Turn away earlier holders, after the write of theirs that is under way. The caller has just taken the lock.
+
+    Raises psycopg.Error, LockNotAvailable when that write takes longer than `patience_s`.
+    """
+    number, patience = int.from_bytes(os.urandom(7)) + 1, str(max(round(1000 * patience_s), 1))
+    try:
+        with connection.pipeline():  # one transaction
+            # No sync of the disk: a number that a crash loses was that of a lock that the crash has ended.
+            connection.execute(
+                "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', %s, true)",
+                (patience,),
+            )
+            connection.execute("UPDATE findling.workspaces SET holder = %s WHERE name = %s", (number, place.workspace))
+    except load_psycopg().Error as error:
+        if error.sqlstate not in _NO_ROW:
+            raise
+    _drawn[_key(place)] = number
+
+
+def pass_fence(connection: Connection, place: PostgresPlace, ws: int, holder: int) -> None:
+    """Raise LockedError when another process has taken the lock that this one held.
+
+    `holder` is the number in the row, which the caller holds. A workspace that was made under the lock has none yet.
+    """
+    number = _drawn.get(_key(place), holder)
+    if number == holder:
+        return
+    if holder:
+        raise LockedError(
+            f"{place.shown} is being written by another process: the server has ended the lock of this one,"
+            " and nothing of this write was kept",
+            hint="do the same again",
+        )
+    connection.execute("UPDATE findling.workspaces SET holder = %s WHERE ws = %s", (number, ws))
+
+
+def drop_fence(place: PostgresPlace) -> None:
+    """Hold no lock any more."""
+    _drawn.pop(_key(place), None)
+
+
+def forget_fences() -> None:
+    """Forget the locks of the parent, in a child."""
+    _drawn.clear()
+
+
+def _key(place: PostgresPlace) -> tuple[str, str]:
+    return place.dsn, place.workspace

@@ -14,9 +14,12 @@ from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.queries import All, Any, Field, Filters, Fuzzy, Phrase, Term, Word
 from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.keyword.posting_segments import SegmentHead
 from findling.stores.postgres.keyword import keyword_leg, keyword_merge, posting_blocks, server_postings
 from findling.stores.postgres.keyword.keyword_leg import PostgresKeywordLeg, discard_keyword_leg
+from findling.stores.postgres.keyword.keyword_tables import UNITS, Known, read_segments
 from findling.stores.postgres.keyword.limited_legs import ServerLimitedLegs
+from findling.stores.postgres.keyword.posting_blocks import BlockDirectory
 from findling.stores.postgres.legs.parts_cache import PartsCache
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.truth.store import PostgresStore
@@ -202,6 +205,25 @@ def test_a_reader_answers_while_segments_are_joined(connections: PostgresConnect
         assert 3 <= reader.search(Word("pool"), Filters(), 9).total <= number + 1
         assert reader.search(Term("w1"), Filters(), 9).total == 1
     assert open_leg(connections).search(Word("pool"), Filters(), 9).total == 30
+
+
+class Forgetful(Known):
+    """Heads of segments, of which another thread leaves nothing but the latest."""
+
+    def __setitem__(self, number: int, head: tuple[SegmentHead, BlockDirectory]) -> None:
+        self.clear()
+        super().__setitem__(number, head)
+
+
+def test_a_reader_keeps_the_heads_that_another_thread_forgets(connections: PostgresConnections) -> None:
+    store, leg, known = MemoryStore(), open_leg(connections), Forgetful()
+    for number in range(3):
+        store.write([line_document(f"a{number}", ["pool"])])
+        catch_up(store, leg)
+        with connections.reading() as connection:
+            segments = read_segments(connection, connections.ws, UNITS["chunk"], known)
+        assert [len(one.head) for one in segments] == [1] * (number + 1)
+        assert len(known) == 1
 
 
 def test_awkward_strings_are_found(connections: PostgresConnections) -> None:

@@ -111,13 +111,14 @@ Known = dict[int, tuple[SegmentHead, BlockDirectory]]
 
 def read_segments(connection: Connection, ws: int, unit: int, known: Known) -> list[StoredSegment]:
     """The segments that are read, in order; what is known of them is not fetched again, and new ones become known."""
+    at_hand = known.copy()  # another thread may forget heads meanwhile: those of segments that it finds joined
     cursor = connection.cursor(binary=True)
     alive = cursor.execute(
         "SELECT segment, entries, dead FROM findling.keyword_segments WHERE ws = %s AND unit = %s AND NOT is_staged"
         " ORDER BY segment",
         (ws, unit),
     ).fetchall()
-    lacking = [number for number, _, _ in alive if number not in known]
+    lacking = [number for number, _, _ in alive if number not in at_hand]
     if lacking:
         fetched = cursor.execute(
             "SELECT segment, entries, cids, numbers, turns, updated, lengths, directory FROM findling.keyword_segments"
@@ -128,8 +129,8 @@ def read_segments(connection: Connection, ws: int, unit: int, known: Known) -> l
             fields = unpacked(lengths, len(FIELDS) * entries).reshape(len(FIELDS), entries)
             cids, numbers, turns, updated = (np.frombuffer(column, "<i8") for column in columns)
             head = SegmentHead(cids, numbers, turns, updated, dict(zip(FIELDS, fields, strict=True)))
-            known[number] = head, BlockDirectory.read(directory)
-    return [StoredSegment(number, *known[number], _dead(bits, entries)) for number, entries, bits in alive]
+            known[number] = at_hand[number] = head, BlockDirectory.read(directory)
+    return [StoredSegment(number, *at_hand[number], _dead(bits, entries)) for number, entries, bits in alive]
 
 
 def kill_entries(connection: Connection, ws: int, unit: int, segment: int, dead: NDArray[np.bool_]) -> None:

@@ -105,12 +105,7 @@ def test_answers_are_those_of_legs_in_files(
             for engine in (files, server):
                 engine.opened.exact.level_if_due()
         legs = ServerLegs(opened[-1])
-        assert (legs.has_exact_leg(), legs.has_graph_leg(), legs.vector_search(), legs.damage()) == (
-            True,
-            True,
-            "ann",
-            [],
-        )
+        assert (legs.has_exact_leg(), legs.has_graph_leg(), legs.damage()) == (True, True, [])
         assert opened[-1].rows("SELECT rows FROM findling.vector_tables WHERE ws = %s", (opened[-1].ws,)) == [(80,)]
 
 

@@ -184,10 +184,10 @@ def test_without_pgvector_hosts_look_at_every_row(
     connections: PostgresConnections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with connections.reading() as connection:
-        assert vector_neighbours.vector_search_kind(connection) == "ann"
+        assert vector_neighbours.find_pgvector(connection) == "extensions"
     monkeypatch.setattr(vector_neighbours, "_OLDEST", (99, 0))
     with connections.reading() as connection:
-        assert vector_neighbours.vector_search_kind(connection) == "exact"
+        assert vector_neighbours.find_pgvector(connection) is None
     table = opened_table(connections, 0)
     table.add([1], [1], np.eye(1, 24, dtype=np.float32))
     table.commit(seq=1)

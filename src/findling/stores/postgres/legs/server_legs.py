@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import NotIndexedError
 
@@ -45,13 +45,6 @@ class ServerLegs:
         from findling.stores.postgres.legs.vector_table import discard_vectors
 
         discard_vectors(self._connections, model)
-
-    def vector_search(self) -> Literal["ann", "exact"]:
-        """How the nearest of many vectors are found: without pgvector 0.8 hosts look at every row."""
-        from findling.stores.postgres.legs.vector_neighbours import vector_search_kind
-
-        with self._connections.reading() as connection:
-            return vector_search_kind(connection)
 
     def exact_leg(self, store_id: str) -> PostgresTrigrams:
         from findling.stores.postgres.legs.exact_leg import PostgresTrigrams

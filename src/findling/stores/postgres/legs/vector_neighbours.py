@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +23,7 @@ from findling.stores.vectors.vector_scan import Query, fetched
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections
 
-__all__ = [
-    "NEIGHBOURS_FROM",
-    "VectorNeighbours",
-    "find_pgvector",
-    "vector_search_kind",
-]
+__all__ = ["NEIGHBOURS_FROM", "VectorNeighbours", "find_pgvector"]
 
 NEIGHBOURS_FROM = 100_000
 """Rows above which HNSW chooses: below, a host holds them in 26 to 77 MB. To index a row takes the server 0.65 ms."""
@@ -56,11 +51,6 @@ def find_pgvector(connection: Connection) -> str | None:
         return None
     version = tuple(int(part) for part in row[1].split(".")[:2] if part.isdigit())
     return row[0] if version >= _OLDEST else None
-
-
-def vector_search_kind(connection: Connection) -> Literal["ann", "exact"]:
-    """The way to the nearest of many vectors in this database: without pgvector 0.8 hosts look at every row."""
-    return "exact" if find_pgvector(connection) is None else "ann"
 
 
 class VectorNeighbours:

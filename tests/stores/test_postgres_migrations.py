@@ -174,6 +174,12 @@ def test_a_schema_that_was_made_for_us_is_used(place: PostgresPlace) -> None:
     assert format_of(place) == FORMAT
 
 
+def test_a_search_path_without_a_schema_is_no_matter(place: PostgresPlace) -> None:
+    execute(place, "ALTER DATABASE migrated SET search_path = nowhere")
+    create_workspace(place)
+    assert format_of(place) == FORMAT
+
+
 def test_processes_that_migrate_at_once_wait_for_each_other(postgres: PostgresServer, place: PostgresPlace) -> None:
     code = (
         "import sys; from findling.stores.postgres.server.migrations import create_workspace;"

@@ -17,9 +17,11 @@ ALTER TABLE findling.vector_blocks ALTER cids SET STORAGE EXTERNAL, ALTER number
 
 SELECT findling.guard(ARRAY['vector_tables', 'vector_blocks']);
 
--- Many vectors are found by pgvector, where the database has it and this role may add it. Others do without.
+-- Many vectors are found by pgvector, where the database has it and this role may add it. Others do without: also those
+-- whose search path names no schema to put it in, and those that find another program adding it at this moment.
 DO $$
 BEGIN
     CREATE EXTENSION IF NOT EXISTS vector;
-EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_file THEN NULL;
+EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_file OR invalid_schema_name
+    OR duplicate_object OR unique_violation THEN NULL;
 END $$;

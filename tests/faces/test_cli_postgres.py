@@ -216,10 +216,11 @@ def test_doctor_examines_a_server_that_lets_nobody_in(
     host.run("--store", place, "index", str(tree))
     with psycopg.connect(postgres.dsn) as connection:
         connection.execute("CREATE ROLE stranger LOGIN PASSWORD 'stranger'")
-    stranger = Computer(tmp_path / "b")
+    stranger = Computer(tmp_path / "b", FINDLING_SEARCH_LEGS="server")
     told = stranger.run("doctor", "--store", place.replace(f"team:{PASSWORD}", "stranger:stranger"), code=1)
     assert "BAD  rights: stranger lacks the right to use the schema findling" in told
     assert "ok   encoding: UTF8" in told
+    assert "ok   legs: server" in told
 
 
 def test_key_value_pairs_in_the_environment_show_no_password(tmp_path: Path) -> None:

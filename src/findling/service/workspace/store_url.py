@@ -55,7 +55,8 @@ def connect_workspace(url: str, *, home: Path, creates: bool = False) -> str:
 def examine_store(settings: Settings) -> list[Check]:
     """The checks of the place at `store.url`, also of one that lets nobody in."""
     url = settings["store.url"]
-    return list(open_backend(url, home_folder(settings["store.home"]) / name_at(url)).examine())
+    folder = home_folder(settings["store.home"]) / name_at(url)
+    return list(open_backend(url, folder, settings["search.legs"]).examine())
 
 
 def name_at(url: str) -> str:

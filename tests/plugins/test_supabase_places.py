@@ -13,6 +13,7 @@ import pytest
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
 from findling.service.workspace.backends import open_backend
+from findling.stores.postgres.backend import PostgresBackend
 from findling.testing.backend import BackendSuite
 from findling.testing.truth_store import TruthStoreSuite
 from tests.poolers import pooled, why_no_pooler
@@ -34,6 +35,13 @@ def test_a_url_goes_through_the_pooler(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(InvalidValueError) as caught:
             url(wrong)
         assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("legs", ["local", "server"])
+def test_legs_are_where_the_setting_says(tmp_path: Path, legs: str) -> None:
+    backend = open_backend("supabase://postgres.x@pooler.example#team", tmp_path, legs)
+    assert isinstance(backend, PostgresBackend)
+    assert backend.legs == legs
 
 
 pytest_pooler = pytest.mark.skipif(bool(why_no_pooler()), reason=why_no_pooler())

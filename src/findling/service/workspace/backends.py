@@ -26,7 +26,10 @@ __all__ = [
 _POSTGRES = ("postgresql", "postgres")
 
 _GROUP = "findling.backends"
-"""The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`."""
+"""The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`.
+
+One with a parameter `legs` is told where the legs should be, `local` or with the `server`.
+"""
 
 _VECTORS = "findling.vectors"
 """The entry points of vectors elsewhere: the name is the scheme, the value `(url, folder) -> VectorTables`."""
@@ -54,7 +57,11 @@ def open_backend(place: str | Path, folder: Path | None = None, legs: str = "loc
         from findling.stores.postgres.server_legs import postgres_backend
 
         return postgres_backend(url, folder, legs)
-    backend: Backend = _plugin(_GROUP, scheme, "places")(url, folder)
+    from inspect import signature
+
+    factory = _plugin(_GROUP, scheme, "places")
+    more = {"legs": legs} if "legs" in signature(factory).parameters else {}
+    backend: Backend = factory(url, folder, **more)
     return backend
 
 
@@ -67,7 +74,7 @@ def open_vectors(url: str, folder: Path) -> VectorTables:
 
 
 @cache
-def _plugin(group: str, scheme: str, what: str) -> Callable[[str, Path], Any]:
+def _plugin(group: str, scheme: str, what: str) -> Callable[..., Any]:
     """The factory that an entry point names for a scheme. Raises as `open_backend` does."""
     from importlib.metadata import entry_points  # 15 ms that a local place has no use for
 
@@ -81,7 +88,7 @@ def _plugin(group: str, scheme: str, what: str) -> Callable[[str, Path], Any]:
     plugin = known[scheme]
     package = plugin.dist.name if plugin.dist is not None else "the package"
     try:
-        factory: Callable[[str, Path], Any] = plugin.load()
+        factory: Callable[..., Any] = plugin.load()
     except Exception as error:  # a plugin may raise anything
         message = f"the {what} {scheme} ({plugin.value}) cannot be loaded: {error}"
         raise InvalidValueError(message, hint=f"update or remove {package}") from error

@@ -30,7 +30,7 @@ import numpy as np
 
 import findling
 from findling.domain.resources import Resource
-from findling.service.index.embeddings import instant_embedder
+from findling.service.index.model_choice import instant_embedder
 from findling.service.settings.settings import load_settings
 
 SHARES = (0.5, 0.1, 0.02, 0.01)

@@ -10,10 +10,12 @@ from subprocess import PIPE
 
 import pytest
 
+from findling.domain.errors import CorruptError
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.store_url import connect_workspace
-from tests.counts import IS_LONG
+from findling.service.workspace.workspace import backend_at
+from tests.counts import IS_LONG, tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 
@@ -47,6 +49,68 @@ with open_engine(".", settings=settings) as engine:
             engine.memories.remember(f"{name} saw {word}")
 print(json.dumps({"added": added, "missed": missed, "late": late}), flush=True)
 """
+
+
+_LONG_RUN = """
+import sys, threading
+from findling.domain.resources import Resource
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import load_settings
+
+settings = load_settings(None).override({"store.url": sys.argv[1], "semantic.model": "none"}, "test")
+is_over, count = threading.Event(), 0
+threading.Thread(target=lambda: (sys.stdin.readline(), is_over.set()), daemon=True).start()
+
+
+def note(number):
+    text = f"Note{number} of Marie Curie in Warsaw, beside the common quay."
+    return Resource(rid=f"note:{number:05}", type="note", title=f"Note {number}"), text
+
+
+with open_engine(".", settings=settings) as engine:
+    engine.add([note(number) for number in range(300)])
+    with engine.writer.files.writing():
+        print("writing", flush=True)
+        while not is_over.wait(0.005):
+            # A new note, another that changes, and one that goes: numbers of changes rise all the time.
+            count += 1
+            resource, text = note(count % 300)
+            engine.add([note(300 + count), (resource, f"{text} Changed {count} times.")])
+            engine.forget([f"note:{299 + count:05}"] if count % 2 else [])
+print(count, flush=True)
+"""
+
+
+def test_a_host_brings_up_its_legs_while_another_writes_on(postgres: PostgresServer, tmp_path: Path) -> None:
+    place, home = postgres.place("hosts"), tmp_path / "b"
+    own = {"FINDLING_HOME": str(tmp_path / "a"), "FINDLING_CONFIG": str(tmp_path / "none.toml")}
+    command = [sys.executable, "-c", _LONG_RUN, place]
+    settings = load_settings(None, environ={"FINDLING_HOME": str(home)}).override({"semantic.model": "none"}, "test")
+    with BoundedProcess(command, stdin=PIPE, stdout=PIPE, env={**os.environ, **own}) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "writing\n"
+        name, reached = connect_workspace(place, home=home), [0]
+        with open_engine(".", workspace=name, settings=settings) as engine:
+            files = engine.opened.files
+            first = engine.search("common quay", mode="keyword")
+            assert [one.what for one in first.degraded] == ["the keyword leg was missing and has been rebuilt"]
+            for _ in range(tries(20, short=5)):
+                answer = engine.search("common quay", mode="keyword", limit=0)
+                assert not answer.degraded
+                assert answer.total >= 300
+                assert not engine.search("common quay", mode="hybrid").degraded
+                reached.append(files.leg.seq())
+            assert engine.related("Marie Curie").names
+            assert not backend_at(home / name).lock().acquire(0.0), "the other host has the write lock all the time"
+            assert writer.communicate("end\n")[0] != "0\n"
+            assert reached == sorted(set(reached)), "each search sees what was written before it"
+            assert engine.search("common quay", mode="keyword", limit=0).total == files.store.counts()["resources"]
+            engine.opened.level_all()
+            assert files.leg.cids() == files.store.chunk_ids()
+            for leg, found in engine.opened.vectors.legs():
+                assert not isinstance(found, CorruptError), leg
+                assert found.table.cids() == files.store.chunk_ids()
+            assert all(check.ok for check in engine.check())
 
 
 @pytest.mark.parametrize("legs", [("local", "local"), ("server", "server"), ("server", "local")], ids="-".join)

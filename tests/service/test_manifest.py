@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from findling.domain.errors import FormatError, ManifestError, ReadOnlyError
-from findling.service.index.embeddings import instant_embedder
+from findling.service.index.model_choice import instant_embedder
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import (
     MANIFEST_FILE,

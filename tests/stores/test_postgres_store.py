@@ -358,6 +358,31 @@ def test_a_role_that_may_only_read_is_told_so(server: PostgresServer, place: str
         assert "grant" in caught.value.hint
 
 
+def test_a_frozen_store_is_one_state_whatever_is_written(store: PostgresStore) -> None:
+    store.write([PLAIN])
+    store.put_vectors("m", vectors_of(PLAIN, b"12"))
+    with store.frozen() as frozen:
+        before = frozen.seq(), list(frozen.vector_rows("m", 0))
+        store.write(
+            [FULL, *(line_document(f"r{number}", [f"{number}"]) for number in range(300))], [PLAIN.resource.rid]
+        )
+        store.put_vectors("m", vectors_of(FULL, b"34"))
+        store.trim_log(store.seq())
+        assert (frozen.seq(), list(frozen.vector_rows("m", 0))) == before
+        assert [change.document for change in frozen.changes(0)] == [PLAIN]
+        assert (list(frozen.rids()), frozen.log_floor()) == ([PLAIN.resource.rid], 0)
+        assert frozen.chunks(cids_of(PLAIN)).keys() == set(cids_of(PLAIN))
+        with pytest.raises(ReadOnlyError):
+            frozen.write([PLAIN])
+        follower = LegModel()
+        follower.catch_up(frozen)
+        assert follower.held == held_by(frozen)
+        frozen.close()
+        assert store.seq() > before[0]
+    follower.catch_up(store)
+    assert follower.held == held_by(store)
+
+
 def test_a_closed_store_says_so(place: str) -> None:
     store = PostgresStore.create(place)
     store.close()

@@ -286,6 +286,13 @@ class Backend(Protocol):
     def settle(self, store: TruthStore) -> None:
         """Note what a write has come to, after the legs were closed. The caller holds the write lock."""
 
+    def frozen(self, store: TruthStore) -> AbstractContextManager[TruthStore] | None:
+        """One state of the truth, for legs of this host to catch up with while other hosts write; else None.
+
+        The caller holds the lock `legs`, which keeps off the writers of this host. Without such a state only the write
+        lock will do.
+        """
+
     def keyword_leg(self, store_id: str, unit: str) -> KeywordLeg:
         """Open the keyword leg, empty when there is none of this store. Raises CorruptError."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, LegIndex, TruthStore
@@ -39,6 +39,10 @@ class _TableLeg:
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""
         return self.table.state.get("seq", 0)
+
+    def following(self, store: TruthStore) -> Self:
+        """The same leg, fed from another state of the truth."""
+        return self
 
     def has_news(self) -> bool:
         """Whether there is something to absorb besides changes."""
@@ -98,6 +102,10 @@ class RefinedLeg(_TableLeg):
         super().__init__(table)
         self._store = store
         self._model = model
+
+    def following(self, store: TruthStore) -> Self:
+        """The same leg, fed from another state of the truth."""
+        return type(self)(self.table, store, self._model)
 
     def has_news(self) -> bool:
         """Whether the store holds vectors that the leg has not absorbed."""

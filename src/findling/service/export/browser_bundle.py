@@ -78,7 +78,7 @@ def export_html(
     target as it was.
     """
     from findling.pipelines.export.browser_related import relate
-    from findling.service.index.embeddings import instant_embedder
+    from findling.service.index.model_choice import instant_embedder
 
     started = time.monotonic()
     path = _checked_target(Path(target))

@@ -28,7 +28,8 @@ from findling.pipelines.export.bundle_vetting import VettedBundle
 from findling.pipelines.export.bundles import Facts, MaySee, export_store
 from findling.service.engine.engine import Engine
 from findling.service.export.bundle_places import check_same_files, open_target, settle_root
-from findling.service.index.embeddings import READ_UP_TO, instant_embedder
+from findling.service.index.embeddings import READ_UP_TO
+from findling.service.index.model_choice import instant_embedder
 from findling.service.settings.settings import Settings, get_setting
 from findling.service.workspace.manifest import preprocessing_of, quota_of
 from findling.service.workspace.quotas import Allowance

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from findling.domain.errors import (
@@ -26,7 +26,7 @@ from findling.models.ports import Embedder, Reranker
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import ModelTable, borrow_vectors, lending_stores, may_send
+from findling.service.index.model_choice import ModelTable, borrow_vectors, instant_embedder, lending_stores, may_send
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 from findling.stores.filesystem import make_private
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
     from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg
 
-__all__ = ["READ_UP_TO", "WANTED", "WorkspaceVectors", "instant_embedder"]
+__all__ = ["READ_UP_TO", "WANTED", "WorkspaceVectors"]
 
 _CHOSEN_BY = "chosen by "
 """Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
@@ -134,7 +134,9 @@ class WorkspaceVectors:
         if not behind:
             return False
         try:
-            with self._guard, self._files.writing(patience_s=0.0):
+            # Vectors outside of the backend may be those of other hosts, too.
+            are_ours = self._files.vectors is self._files.backend
+            with self._guard, self._files.leveling(0.0, alone=are_ours):
                 for embedder in behind:
                     self._sound(embedder)
         except CorruptError as damage:
@@ -188,7 +190,8 @@ class WorkspaceVectors:
         """Make the legs anew from the truth, and forget vectors that no chunk needs. The caller holds the lock."""
         self.close()
         self._files.vectors.discard_vectors()
-        self._files.store.drop_vectors()
+        if self._files.truth is self._files.store:  # else another host may be writing
+            self._files.store.drop_vectors()
         self.writable()
 
     def refine(
@@ -339,14 +342,15 @@ class WorkspaceVectors:
 
     def _sound(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
         """A leg in step with the truth, rebuilt when it is damaged. The caller holds the lock."""
-        store = self._files.store
+        store = self._files.truth
         try:
             leg = self._leg(embedder, again=True)
         except CorruptError:
             self._files.vectors.discard_vectors(embedder.fingerprint)
             leg = self._leg(embedder, again=True)
-        if not catch_up(store, leg) and leg.has_news():
-            leg.commit(store.seq())
+        follower = leg.following(store)
+        if not catch_up(store, follower) and follower.has_news():
+            follower.commit(store.seq())
         return leg
 
     def _leg(self, embedder: Embedder, *, again: bool = False) -> InstantLeg | RefinedLeg:
@@ -390,11 +394,3 @@ class WorkspaceVectors:
 
 def _anything(resource: Resource) -> bool:
     return True
-
-
-@cache
-def instant_embedder() -> Embedder:
-    """The one that needs no model."""
-    from findling.models.local.instant import InstantEmbedder
-
-    return InstantEmbedder()

@@ -92,7 +92,7 @@ class LazyLeg(ABC, Generic[_Leg]):
         if not self._files.exists or not self.is_due():
             return False
         # It was only an offer: the next run tries again, and searches do without until then.
-        with suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=patience_s):
+        with suppress(DiskFullError, LockedError, ReadOnlyError), self._files.leveling(patience_s):
             self.level()
             return True
         return False
@@ -101,7 +101,7 @@ class LazyLeg(ABC, Generic[_Leg]):
         """Bring the leg in step with the truth, rebuilt when it is damaged or `anew`. The caller holds the lock."""
         from findling.pipelines.indexing.fanout import catch_up
 
-        store = self._files.store
+        store = self._files.truth
         self.close()
         if anew or self._is_damaged:
             self._discard()

@@ -128,7 +128,7 @@ class Index:
     def _mend(self, damage: CorruptError) -> list[Degradation]:
         # Damage inside a file of a leg shows only when a query comes upon it.
         mended = Degradation(what=self.files.mend_leg(damage))
-        with self.files.writing():
+        with self.files.leveling():
             self.vectors.rebuild()
         return [mended]
 

@@ -96,6 +96,7 @@ class OpenedWorkspace:
         self.unit = unit
         self._store: TruthStore | None = None
         self._leg: KeywordLeg | None = None
+        self._frozen: TruthStore | None = None
         self._mended = ""
         self._accepts_older = self._is_writing = False
         self.queue = WriterQueue.of(folder)
@@ -128,6 +129,11 @@ class OpenedWorkspace:
             if self._store is None:
                 self._store = self.backend.open_store(accepts_older=self._accepts_older)
             return self._store
+
+    @property
+    def truth(self) -> TruthStore:
+        """The state of the truth that legs catch up with. The caller holds the lock."""
+        return self._frozen or self.store
 
     def is_replaced(self) -> bool:
         """Whether another process has deleted or replaced the store since it was opened."""
@@ -176,21 +182,6 @@ class OpenedWorkspace:
 
         return is_followed_elsewhere(self.folder, self.store)
 
-    def claim_files(self) -> None:
-        """Have this host follow the files. The caller holds the lock. Raises UsageError when another host does."""
-        self.refuse_files_of_others()
-        if not self.backend.url.startswith("file:"):
-            from findling.service.workspace.host_files import follow_files
-
-            follow_files(self.folder, self.store)
-
-    def refuse_files_of_others(self) -> None:
-        """Raise UsageError when another host follows the files; it names the way to take them over."""
-        if self.exists and self.is_followed_elsewhere():
-            from findling.service.workspace.host_files import refusal
-
-            raise refusal(self.folder, self.store)
-
     def note_subject(self) -> None:
         """Note what the workspace indexes, unless that is known. The caller holds the lock."""
         if self.subject is not None and self.store.get_meta("root") is None:
@@ -227,6 +218,29 @@ class OpenedWorkspace:
                 self.backend.settle(self.store)
             finally:
                 self._accepts_older = self._is_writing = False
+                self._close_leg()
+
+    @contextlib.contextmanager
+    def leveling(self, patience_s: float = LOCK_PATIENCE_S, *, alone: bool = True) -> Iterator[None]:
+        """Hold the lock of the legs, which catch up with `truth`. Raises as `writing` does.
+
+        Legs of this host `alone` leave other hosts to write on, where the truth gives one state of itself.
+        """
+        self.let_go_if_replaced()
+        frozen = self.backend.frozen(self.store) if alone and not self._is_writing else None
+        if frozen is None:
+            with self.writing(patience_s):
+                yield
+            return
+        with self._locked(patience_s, "legs"):
+            self._release_leg()
+            try:
+                with frozen as self._frozen:
+                    yield
+                self._close_leg()
+                self.backend.settle(self.store)
+            finally:
+                self._frozen = None
                 self._close_leg()
 
     def delete(self) -> None:
@@ -276,7 +290,7 @@ class OpenedWorkspace:
             return Degradation(what=self.mend_leg(damage))
         if behind:
             try:
-                with self.writing(patience_s):
+                with self.leveling(patience_s):
                     self.sound_leg()
             except LockedError:
                 who = "files are being indexed" if self.queue.was_last() else "another process is writing"
@@ -289,7 +303,7 @@ class OpenedWorkspace:
     def mend_leg(self, damage: CorruptError) -> str:
         """Rebuild a damaged leg; returns a note for the caller. Raises the damage if that cannot be done."""
         try:
-            with self.writing():
+            with self.leveling():
                 self.rebuild_leg()
         except (DiskFullError, LockedError, ReadOnlyError):
             raise damage from None
@@ -318,7 +332,7 @@ class OpenedWorkspace:
     def _catch_up(self) -> None:
         from findling.pipelines.indexing.fanout import catch_up  # only a leg that is behind needs it
 
-        catch_up(self.store, self.leg)
+        catch_up(self.truth, self.leg)
 
     def close(self) -> None:
         """Release all files; closing twice is fine."""
@@ -332,10 +346,10 @@ class OpenedWorkspace:
             store.close()
 
     @contextlib.contextmanager
-    def _locked(self, patience_s: float) -> Iterator[None]:
+    def _locked(self, patience_s: float, name: str = "write") -> Iterator[None]:
         # A search that finds its index deleted makes another one.
         must_exist = self._was_there and patience_s >= LOCK_PATIENCE_S
-        with self.queue.locked(patience_s, must_exist=must_exist):
+        with self.queue.locked(patience_s, must_exist=must_exist, name=name):
             self._was_there = True
             yield
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,6 +33,7 @@ __all__ = [
     "choose_embedder",
     "choose_reranker",
     "find_model",
+    "instant_embedder",
     "lending_stores",
     "may_send",
     "models_home",
@@ -226,3 +228,11 @@ def borrow_vectors(lenders: Sequence[TruthStore], model: str, digests: Sequence[
         missing = [digest for digest in digests if digest not in found]
         found |= store.vectors(model, missing) if missing else {}
     return found
+
+
+@cache
+def instant_embedder() -> Embedder:
+    """The one that needs no model."""
+    from findling.models.local.instant import InstantEmbedder
+
+    return InstantEmbedder()

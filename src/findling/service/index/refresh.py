@@ -135,8 +135,10 @@ class DiskIndex:
     def _begin_anew(self, rebuild: bool) -> IndexReport:
         """Put a damaged store of a workspace without files aside; there is nothing else to do for it."""
         from findling.domain.reports import IndexReport
+        from findling.service.workspace.host_files import refuse_files_of_others
 
-        self._files.refuse_files_of_others()
+        if self._files.exists:
+            refuse_files_of_others(self._files.folder, self._files.store)
         if not rebuild or not self._files.is_damaged():
             raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
         with self._files.writing(anew=True):
@@ -328,6 +330,7 @@ class DiskIndex:
     def _update(self, reason: str, on_progress: Progress | None, question: str | None = None) -> IndexReport:
         """Bring the index up to the state of the disk, or as far as a question needs it. The lock is held."""
         from findling.service.index.recovery import keep_manifest
+        from findling.service.workspace.host_files import claim_files
         from findling.service.workspace.manifest import preprocessing_of, quota_of, write_manifest
         from findling.service.workspace.quotas import Allowance
 
@@ -340,7 +343,7 @@ class DiskIndex:
         allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
         write_manifest(files.folder, root=subject, preprocessing=preprocessing_of(self._settings))
         keep_manifest(files)
-        files.claim_files()
+        claim_files(files.folder, files.store)
         files.store.set_meta("root", subject)
         self._ask_for_part()
         begun = None if question is None else self._begin_for(question, on_progress, allowance)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from findling.domain.errors import DiskFullError, LockedError, NotIndexedError, ReadOnlyError
 from findling.pipelines.indexing.fanout import catch_up
 from findling.service.index.access_log import AccessLog
-from findling.service.index.embeddings import WorkspaceVectors, instant_embedder
+from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.graph_index import made_legs
 from findling.service.index.index_files import OpenedWorkspace
+from findling.service.index.model_choice import instant_embedder
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import require
 from findling.service.workspace.workspace import backend_at

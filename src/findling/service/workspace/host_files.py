@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import UsageError
+from findling.service.workspace.workspace import place_of
 from findling.stores.filesystem import write_whole
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
 
-__all__ = ["follow_files", "is_followed_elsewhere", "refusal"]
+__all__ = ["claim_files", "follow_files", "is_followed_elsewhere", "refuse_files_of_others"]
 
 _HOST = "host"
 """Name of the small value with the id of the host that follows the files."""
@@ -42,12 +43,20 @@ def follow_files(folder: Path, store: TruthStore) -> None:
         store.set_meta(_HOST, own)
 
 
-def refusal(folder: Path, store: TruthStore) -> UsageError:
-    """The error for an index run on a host that does not follow the files."""
-    return UsageError(
-        f"another host indexes the files of this workspace: {store.get_meta('root')} there; this one searches them",
-        hint=f"findling workspaces set {folder.name} --root PATH, to index a folder of this host instead",
-    )
+def claim_files(folder: Path, store: TruthStore) -> None:
+    """Have this host follow the files. The caller holds the lock. Raises UsageError when another host does."""
+    refuse_files_of_others(folder, store)
+    if place_of(folder):
+        follow_files(folder, store)
+
+
+def refuse_files_of_others(folder: Path, store: TruthStore) -> None:
+    """Raise UsageError when another host follows the files; it names the way to take them over."""
+    if place_of(folder) and is_followed_elsewhere(folder, store):
+        raise UsageError(
+            f"another host indexes the files of this workspace: {store.get_meta('root')} there; this one searches them",
+            hint=f"findling workspaces set {folder.name} --root PATH, to index a folder of this host instead",
+        )
 
 
 def _own_id(folder: Path) -> str:

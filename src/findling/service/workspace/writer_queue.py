@@ -181,13 +181,13 @@ class WriterQueue:
                 self._leave(ticket)
 
     @contextmanager
-    def locked(self, patience_s: float, *, must_exist: bool = False) -> Iterator[BackendLock]:
-        """Hold the write lock of the folder, which is created if need be.
+    def locked(self, patience_s: float, *, must_exist: bool = False, name: str = "write") -> Iterator[BackendLock]:
+        """Hold the write lock of the folder, which is created if need be, or that of its `legs` alone.
 
         Raises LockedError, ReadOnlyError, and with `must_exist` NotFoundError when the folder is gone.
         """
         with self.turn(patience_s) as is_ours:
-            lock = self._file_lock()
+            lock = backend_at(self.folder).lock(name)
             # Waiting for a lock of the own thread would never end.
             if not is_ours or self._is_locked or not self._acquire(lock, patience_s, must_exist=must_exist):
                 from findling.service.workspace.backends import shown_url

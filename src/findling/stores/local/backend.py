@@ -156,6 +156,9 @@ class LocalLegs:
             found.append((self.folder / GRAPH, damaged_columns(self.folder / GRAPH)))
         return [f"{', '.join(wrong)} in {at}: not what was written; nothing is lost" for at, wrong in found if wrong]
 
+    def frozen(self, store: TruthStore) -> AbstractContextManager[TruthStore] | None:
+        return None
+
     def settle(self, store: TruthStore) -> None:
         from findling.stores.keyword.segment_files import note_parts
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresBackend"]
 
-_OF_HOST = frozenset({"snapshot", "upkeep", "waiting"})
+_OF_HOST = frozenset({"legs", "snapshot", "upkeep", "waiting"})
 """Locks of work on the files of one host."""
 
 _TRUSTED_S = 1.0
@@ -85,7 +85,8 @@ class PostgresBackend(LocalLegs):
 
     def lock(self, name: str = "write") -> BackendLock:
         if name in _OF_HOST:
-            return super().lock(name)
+            # Writers of this host hold the file of its legs as well.
+            return super().lock("write" if name == "legs" else name)
         from findling.stores.lock import WriteLock
         from findling.stores.postgres.locks import PostgresLock
 
@@ -131,14 +132,23 @@ class PostgresBackend(LocalLegs):
         self._seen = None
 
     def identify(self, store: TruthStore, *, accepts_older: bool = False) -> None:
-        ((life,),) = self._connections.rows(_LIFE)
-        # In another life of the database, numbers of changes that were lost come again.
-        if store.get_meta("store_id") is None or store.get_meta(_BORN) != life:
+        if (life := self._unknown_life(store)) is not None:
             store.set_meta("store_id", os.urandom(8).hex())
             store.set_meta(_BORN, life)
             self._seen = None
             self._opened = self._look()
         self._before = self.version()
+
+    def frozen(self, store: TruthStore) -> AbstractContextManager[TruthStore] | None:
+        from findling.stores.postgres.truth.store import PostgresStore
+
+        return store.frozen() if isinstance(store, PostgresStore) and self._unknown_life(store) is None else None
+
+    def _unknown_life(self, store: TruthStore) -> str | None:
+        """The life of the database, if the id was given in another: numbers of lost changes come again then."""
+        ((life,),) = self._connections.rows(_LIFE)
+        is_known = store.get_meta("store_id") is not None and store.get_meta(_BORN) == life
+        return None if is_known else life
 
     def forget_identity(self) -> None:
         """Forget nothing: the database has the identity, and this host no note of it."""

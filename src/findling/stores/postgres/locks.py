@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import LockedError, WorkspaceError
-from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.connections import ENDLESS, connect
 from findling.stores.postgres.server.errors import PostgresErrors, is_lost
 from findling.stores.postgres.server.fences import draw_fence, drop_fence, forget_fences
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
@@ -34,12 +34,6 @@ _WRITE_S = 1.0
 
 _MOST_IDLE = 2
 """Connections that a process keeps for its next lock: to open one takes 5 ms, a write 10."""
-
-_PATIENT = """
-SELECT set_config(name, '0', true) FROM pg_settings
-WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout', 'statement_timeout')
-"""
-"""An index run may take longer than an ordinary transaction should."""
 
 _KEPT_ALIVE = (
     "BEGIN; SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10;"
@@ -133,7 +127,7 @@ class PostgresLock:
 def _begin(connection: Connection) -> None:
     """Begin a transaction that may last."""
     connection.execute(_KEPT_ALIVE)
-    connection.execute(_PATIENT)
+    connection.execute(ENDLESS)
 
 
 _guard = threading.Lock()

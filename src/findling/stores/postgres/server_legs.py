@@ -12,7 +12,7 @@ from findling.stores.postgres.legs.server_legs import ServerLegs
 
 if TYPE_CHECKING:
     from findling.domain.backends import GraphLeg, LimitedLegs, VectorTable
-    from findling.domain.ports import ExactLeg, KeywordLeg
+    from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore
 
 __all__ = ["PostgresServerBackend", "postgres_backend"]
 
@@ -83,6 +83,9 @@ class PostgresServerBackend(PostgresBackend):
 
     def discard_graph_leg(self) -> None:
         self._server.discard_graph_leg()
+
+    def frozen(self, store: TruthStore) -> None:
+        """Nothing: hosts share these legs."""
 
     def damage(self) -> list[str]:
         return self._server.damage()

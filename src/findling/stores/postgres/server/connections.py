@@ -31,13 +31,19 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
-__all__ = ["BUSY_SECONDS", "PostgresConnections", "connect"]
+__all__ = ["BUSY_SECONDS", "ENDLESS", "PostgresConnections", "connect"]
 
 BUSY_SECONDS = 30.0
 """The patience of one writer with another."""
 
 _CONNECT_SECONDS = 10
 """The patience with a server that does not answer, unless the URL or the environment says another."""
+
+ENDLESS = """
+SELECT set_config(name, '0', true) FROM pg_settings
+WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout', 'statement_timeout')
+"""
+"""For a transaction that may take longer than ordinary ones should: an index run, or a leg that catches up with one."""
 
 _MOST_IDLE = 4
 """Connections that are kept open without use: each is a process of the server, of 5 to 10 MB."""
@@ -125,8 +131,7 @@ class PostgresConnections:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the workspace for as many statements as it takes."""
-        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL findling.ws = {self.ws:d}"
-        connection, _ = self._begin(begin)
+        connection, _ = self._begin(self._to_read())
         try:
             with self.read_errors:
                 yield connection
@@ -174,6 +179,15 @@ class PostgresConnections:
             self._end(connection)
 
     @contextmanager
+    def frozen(self) -> Iterator[PostgresConnections]:
+        """The same workspace in the state of this moment, for as long as the block takes; it can only be read."""
+        connection, _ = self._begin(f"{self._to_read()}; {ENDLESS}")
+        try:
+            yield _FrozenConnections(self, connection)
+        finally:
+            self._end(connection)
+
+    @contextmanager
     def session(self) -> Iterator[Connection]:
         """A connection outside of any transaction and workspace."""
         connection, _ = self._begin("SELECT 1")
@@ -194,6 +208,9 @@ class PostgresConnections:
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.release()
+
+    def _to_read(self) -> str:
+        return f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL findling.ws = {self.ws:d}"
 
     def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
         while True:
@@ -267,6 +284,23 @@ class PostgresConnections:
             connection.close()
         else:
             pool.give_back(connection)
+
+
+class _FrozenConnections(PostgresConnections):
+    """One connection that stays in its transaction; the one who began it ends it."""
+
+    def __init__(self, of: PostgresConnections, connection: Connection) -> None:
+        self.place, self.errors, self.read_errors = of.place, of.errors, of.read_errors
+        self._readonly, self._ws, self._pool, self._connection = True, of.ws, None, connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self.read_errors:
+            yield self._connection
+
+    def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
+        with self.read_errors:
+            return self._connection.cursor(binary=True).execute(statement, values).fetchall()
 
 
 def _is_lost(error: BaseException) -> bool:

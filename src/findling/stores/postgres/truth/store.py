@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
@@ -61,13 +61,12 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         """
         known = parse_place(place) if isinstance(place, str) else place
         connections = PostgresConnections(known, readonly=readonly)
-        try:
+        with ExitStack() as undo:
+            undo.callback(connections.close)
             with connections.session() as connection, connections.errors:
                 format_ = check_format(connection, known, readonly=readonly)
             _ = connections.ws  # raises where there is none
-        except BaseException:
-            connections.close()
-            raise
+            undo.pop_all()
         return cls(connections, format_)
 
     @classmethod
@@ -76,6 +75,12 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         known = parse_place(place) if isinstance(place, str) else place
         create_workspace(known)
         return cls.open(known)
+
+    @contextmanager
+    def frozen(self) -> Iterator[PostgresStore]:
+        """The store as it is now, for as long as the block takes; it can only be read."""
+        with self._connections.frozen() as connections:
+            yield PostgresStore(connections, self._format)
 
     @property
     def connections(self) -> PostgresConnections:

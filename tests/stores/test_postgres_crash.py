@@ -119,7 +119,9 @@ def test_a_connection_that_is_lost_mid_write_keeps_nothing(
         check_untouched(store)
 
 
-def test_connections_that_were_lost_while_idle_are_replaced_unnoticed(postgres: PostgresServer) -> None:
+def test_connections_that_were_lost_while_idle_are_replaced_unnoticed(
+    postgres: PostgresServer, caplog: pytest.LogCaptureFixture
+) -> None:
     with PostgresStore.create(postgres.place()) as store:
         store.write([PLAIN])
         for use in (
@@ -134,6 +136,7 @@ def test_connections_that_were_lost_while_idle_are_replaced_unnoticed(postgres: 
                 )
             use()
         assert store.models() == {"m": 3}
+    assert not caplog.records, "no log tells of what was mended"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import traceback
+from collections.abc import Iterator
 from contextlib import closing
 
 import psycopg
@@ -15,9 +17,12 @@ from findling.domain.errors import (
     UnreachableError,
     WorkspaceError,
 )
+from findling.domain.resources import Document
 from findling.stores.postgres.server.connections import PostgresConnections, connect
 from findling.stores.postgres.server.errors import PostgresErrors
 from findling.stores.postgres.server.places import parse_place
+from findling.stores.postgres.truth.store import PostgresStore
+from findling.testing.samples import line_document
 from tests.postgres_servers import PostgresServer
 
 SECRET = "s3cr3t-passw0rd"
@@ -168,3 +173,41 @@ def test_a_server_that_starts_up_is_no_matter_of_passwords() -> None:
     )
     with pytest.raises(WorkspaceError, match="does not answer"), PostgresErrors(place):
         raise psycopg.OperationalError(said)
+
+
+@pytest.mark.parametrize("setting", ["idle_in_transaction_session_timeout", "transaction_timeout"])
+def test_a_timeout_of_the_role_is_named(postgres: PostgresServer, setting: str) -> None:
+    place = postgres.place()
+    with PostgresStore.create(place):
+        hurried = PostgresConnections(place.replace("#", f"?options=-c%20{setting}%3D50#"))
+        with pytest.raises(UnreachableError) as caught, hurried.reading() as connection:
+            time.sleep(0.3)
+            connection.execute("SELECT 1")
+        assert "ended the connection" in caught.value.message
+        assert setting in caught.value.hint
+        assert hurried.row("SELECT 7") == (7,), "the next question has another connection"
+        hurried.close()
+
+
+def test_a_write_may_wait_for_what_is_written(postgres: PostgresServer) -> None:
+    place = postgres.place()
+    with PostgresStore.create(place) as store:
+        store.write([line_document("first", ["one"])])
+
+        def documents() -> Iterator[Document]:
+            yield line_document("second", ["two"])
+            time.sleep(0.3)
+            yield line_document("third", ["three"])
+
+        option = "?options=-c%20idle_in_transaction_session_timeout%3D50#"
+        with PostgresStore.open(place.replace("#", option)) as hurried:
+            hurried.write(documents())
+        assert store.counts()["resources"] == 3
+
+
+@pytest.mark.parametrize("code", ["53200", "58030", "0A000", "55006", "XX000"])
+def test_a_server_in_trouble_is_no_fault_of_findling(code: str) -> None:
+    place = parse_place("postgresql://ann@host/team#notes")
+    with pytest.raises(WorkspaceError, match=code) as caught, PostgresErrors(place):
+        raise psycopg.errors.lookup(code)("it is in trouble")
+    assert "log of the server" in caught.value.hint

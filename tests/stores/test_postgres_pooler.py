@@ -9,7 +9,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from findling.domain.errors import ReplacedError
+from findling.domain.errors import ReplacedError, WorkspaceError
 from findling.domain.ports import TruthStore
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import line_document
@@ -66,3 +66,14 @@ def test_workspaces_share_connections_and_see_only_themselves(dsn: str) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_a_pooler_that_the_url_does_not_tell_of_is_named(dsn: str) -> None:
+    silent = dsn.replace("?pooler=transaction", "")
+    with PostgresStore.create(f"{dsn}#told"), PostgresStore.open(f"{silent}#told") as store:
+        for _ in range(8):  # after three uses a statement is prepared, in one connection of the two
+            store.seq()
+        with psycopg.connect(silent) as other, pytest.raises(WorkspaceError, match="pooler in transaction") as caught:
+            other.execute("SELECT 1")  # keeps that connection until its transaction ends
+            store.seq()
+        assert "pooler=transaction" in caught.value.hint

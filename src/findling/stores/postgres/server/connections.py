@@ -154,7 +154,7 @@ class PostgresConnections:
         # The format is asked for behind the lock, for which a migration may have made us wait.
         connection, found = self._begin(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL findling.ws = {self.ws:d};"
-            f" SET LOCAL lock_timeout = {patience_ms:d};"
+            f" SET LOCAL lock_timeout = {patience_ms:d}; SET LOCAL idle_in_transaction_session_timeout = 0;"
             f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE;"
             " SELECT holder, (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
             f" WHERE ws = {self.ws:d}"

@@ -21,8 +21,23 @@ __all__ = ["PostgresErrors", "foreign_schema", "is_lost"]
 _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
 """Errors of decoding a row that holds something else than was written."""
 
-_LOST = ("08", "57P")
-"""Beginnings of the codes of a connection or a server that is gone."""
+_LOST = ("08", "57P", "25P03", "25P04")
+"""Beginnings of the codes of a connection or a server that is gone; the last two are timeouts of transactions."""
+
+_POOLED = ("26000", "42P05")
+"""Codes of a prepared statement that another connection has: a pooler in transaction mode mixes them."""
+
+_OF_SERVER = ("0A", "25", "53", "55", "57", "58", "F0", "XX")
+"""Beginnings of the codes of what is wrong with the server, not with a statement of ours."""
+
+_TIMEOUTS = {
+    "idle-in-transaction": "idle_in_transaction_session_timeout",
+    "idle-session": "idle_session_timeout",
+    "transaction": "transaction_timeout",
+}
+"""Settings by the words of the server."""
+
+_TIMEOUT = re.compile(r"terminating connection due to (?P<which>[\w-]+) timeout")
 
 _REFUSED = re.compile(r"failed: FATAL: +(?! |sorry|the database system)(.*)")
 
@@ -40,6 +55,9 @@ _WAYS = {
     "encryption": "look at sslmode and its relatives in the URL, and at ssl of the server",
     "url": "look at this part of the URL, or at its variable of the environment",
 }
+
+
+_MORE = "raise max_connections or the connection limit of the role, or try again"
 
 
 class PostgresErrors:
@@ -94,7 +112,7 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
         case "53100":
             return DiskFullError(f"the server of {shown} has no space left", hint="free some space there and try again")
         case "53300":
-            return UnreachableError(f"{shown} takes no more connections", hint="raise max_connections, or try again")
+            return UnreachableError(f"{shown} takes no more connections", hint=_MORE)
         case "55P03" | "40P01" | "40001":
             return LockedError(f"{shown} is being written by another process", hint="try again when it has finished")
         case "57014":
@@ -108,19 +126,27 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
     if code.startswith("22"):
         return InvalidValueError(f"{shown} does not take this value: {said}", hint="look at what is written")
     if full := _FULL.search(said):
-        hint = "raise max_connections, or try again"
-        return UnreachableError(f"{shown} takes no more connections: {full[1]}", hint=hint)
+        return UnreachableError(f"{shown} takes no more connections: {full[1]}", hint=_MORE)
     if refused := _REFUSED.search(said):  # libpq keeps no code of an attempt to connect
         why = refused[1]
         hint = "check the user, and the password in the URL, in PGPASSWORD or in ~/.pgpass"
         if why.startswith("database "):
             hint = "create the database: `createdb NAME`"
-        return WorkspaceError(f"{shown} lets this user not in: {why}", hint=hint)
+        return WorkspaceError(f"{shown} does not let this user in: {why}", hint=hint)
     if wrong := _WRONG.search(said):
         return WorkspaceError(f"{shown} cannot be reached this way: {wrong[0]}", hint=_WAYS[wrong.lastgroup or ""])
+    if code in _POOLED:
+        message = f"{shown} is behind a pooler in transaction mode: {said}"
+        return WorkspaceError(message, hint="add pooler=transaction to the URL, behind ? or &")
+    if ended := _TIMEOUT.search(said):
+        name = _TIMEOUTS.get(ended["which"], f"the {ended['which']} timeout")
+        return UnreachableError(f"{shown} ended the connection: {said}", hint=f"raise {name} of this role")
     if is_lost(error):
         hint = "see that the server runs and can be reached, then try again"
         return UnreachableError(f"{shown} does not answer: {said}", hint=hint)
+    if code.startswith(_OF_SERVER):
+        hint = "look at the log of the server, then try again"
+        return WorkspaceError(f"{shown} cannot do this: {said} (SQLSTATE {code})", hint=hint)
     return None
 
 

@@ -71,9 +71,13 @@ def load_psycopg() -> Any:
     except ImportError as error:
         message = "a workspace in PostgreSQL needs psycopg"
         raise MissingExtraError(message, hint="pip install 'findling[postgres]'") from error
-    # It warns of a connection that is lost, which is an error of ours as well, and told there.
-    logging.getLogger("psycopg").addHandler(logging.NullHandler())
+    logging.getLogger("psycopg").addFilter(_is_news)
     return psycopg
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Leave out warnings of a lost connection: those follow an error that findling tells in its own words."""
+    return not str(record.msg).startswith("error ignored")
 
 
 def _parse(dsn: str) -> dict[str, Any]:

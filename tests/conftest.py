@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from findling.models.local import onnx_session as local_model
+from tests.postgres_template import shared_template
 from tests.processes import hear_signals
 
 if TYPE_CHECKING:
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     hear_signals()
+    template = ExitStack()
+    template.enter_context(shared_template())  # workers inherit it
+    config.add_cleanup(template.close)
     settings.load_profile("unhurried")
     # A model that was opened stays open: 0.2 s for each of some hundred engines.
     local_model._OPEN = {}  # type: ignore[assignment]

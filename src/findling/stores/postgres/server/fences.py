@@ -7,13 +7,13 @@ that row, and compares. A connection that holds a lock may die alone: its proces
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import LockedError
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
 if TYPE_CHECKING:
-    from findling.stores.postgres.server.connections import Connection
+    import psycopg
 
 __all__ = ["draw_fence", "drop_fence", "forget_fences", "pass_fence"]
 
@@ -24,7 +24,7 @@ _NO_ROW = frozenset({"42P01", "3F000", "42703", "42501", "25006"})
 """Codes of a database without tables, or of an older format, or that this role cannot write: nothing to guard."""
 
 
-def draw_fence(connection: Connection, place: PostgresPlace, patience_s: float) -> None:
+def draw_fence(connection: psycopg.Connection[Any], place: PostgresPlace, patience_s: float) -> None:
     """Turn away earlier holders, after the write of theirs that is under way. The caller has just taken the lock.
 
     Raises psycopg.Error, LockNotAvailable when that write takes longer than `patience_s`.
@@ -44,7 +44,7 @@ def draw_fence(connection: Connection, place: PostgresPlace, patience_s: float) 
     _drawn[_key(place)] = number
 
 
-def pass_fence(connection: Connection, place: PostgresPlace, ws: int, holder: int) -> None:
+def pass_fence(connection: psycopg.Connection[Any], place: PostgresPlace, ws: int, holder: int) -> None:
     """Raise LockedError when another process has taken the lock that this one held.
 
     `holder` is the number in the row, which the caller holds. A workspace that was made under the lock has none yet.

@@ -1,7 +1,7 @@
 """A real pooler for tests: pgbouncer in transaction mode in front of a server, found where it is installed.
 
-As a script, `python -m tests.poolers --install` installs it where that is possible, says what it did, and never fails:
-without it the tests that need a pooler are skipped, and say so.
+As a script, `python -m tests.poolers --install` installs it where that is possible, and says what it did. It never
+fails: without a pooler the tests that need one are skipped, and say so.
 """
 
 from __future__ import annotations

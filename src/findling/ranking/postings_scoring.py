@@ -1,6 +1,6 @@
 """BM25 over postings: the entries that a query of the algebra finds, with their scores.
 
-The arithmetic is that of tantivy: lengths of one byte, k1 1.2, b 0.75, a phrase as one term that is as rare as all of
+The arithmetic is that of tantivy: lengths of one byte, k1 1.2, b 0.75. A phrase is one term that is as rare as all of
 its words. Sums follow the order of the clauses, so that a score depends on nothing but the entry and the statistics.
 """
 

@@ -73,8 +73,8 @@ class ChromaVectors:
 class ChromaTable:
     """Implements `VectorTable` as one collection. The state of the last commit is the collection's metadata.
 
-    Rows are put in and taken out before the state is: what an interrupted commit has done is done again by the leg,
-    which continues from the last state. Rows without a state count as none.
+    A commit writes rows before the state. So the leg, which continues from the last state, repeats a commit that was
+    interrupted. Rows without a state count as none.
     """
 
     def __init__(self, place: str, name: str, made_for: str, dimensions: int, exact_below: int) -> None:

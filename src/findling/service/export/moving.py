@@ -1,6 +1,6 @@
 """Moves of the truth of a workspace between this host and a server, checked by questions to both.
 
-The file with the URL in the workspace's folder decides which truth counts, so a kill leaves the old one or the new.
+The file with the URL in the workspace's folder decides which truth counts: a kill leaves the old one or the new.
 A move that was stopped continues where it was.
 """
 

@@ -1,7 +1,7 @@
 """The exact leg in PostgreSQL: lists of the resources that hold a trigram, in segments that each commit adds to.
 
-A GIN index cannot be used under a policy of its table, so the lists are our own: 11 % of the text, and one question to
-the server for all trigrams of a pattern.
+A GIN index cannot be used under a policy of its table, so the lists are our own. They take 11 % of the text, and one
+question to the server for all trigrams of a pattern.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Segments of an exact leg: for every trigram the resources that hold it, as few bytes as possible.
 
-A trigram is known by 32 bits of a hash: two that share them give a candidate too many, never one too few. The lists of
-a segment lie in blocks by the first bits of the hash, so that a question fetches 4 kB for each of its trigrams.
+A trigram is known by 32 bits of a hash. Two that share them give a candidate too many, never one too few. The lists of
+a segment lie in blocks by the first bits of the hash: a question fetches 4 kB for each of its trigrams.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of a leg in the server: the change it has reached, its store, and the parts that a reader knows."""
+"""States of legs in the server: the change that a leg has reached, its store, and its generation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Parts of legs that this process has fetched from servers: as many bytes as fit, the latest used first.
 
-A part never changes: its key holds the checksum of its bytes. So a leg that is opened again after a small change
-fetches that change alone.
+A part never changes: its key holds the checksum of its bytes, or a number that this process gives once. So a leg that
+is opened again after a small change fetches that change alone.
 """
 
 from __future__ import annotations

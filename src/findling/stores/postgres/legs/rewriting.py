@@ -1,4 +1,4 @@
-"""The choice of parts that a commit writes again, so that a leg of many small commits stays one of few parts."""
+"""The choice of parts that a commit writes again: a leg of many small commits stays one of few parts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["worn_out"]
 def worn_out(living: Mapping[int, tuple[int, int]], added: int, most: int) -> set[int]:
     """Parts to be written again with `added` entries, given of each the entries that live, and all that it has.
 
-    Those of which a third is dead, and small ones that are not much larger than what is written anyway: an entry is
-    written again as often as the number of entries doubles, until its part has half of the `most` that one may have.
+    These are parts of which a third is dead, and small ones that are not much larger than what is written anyway. So an
+    entry is written again whenever the number of entries has doubled, until its part has half of the `most` entries.
     """
     chosen = {part for part, (live, size) in living.items() if 3 * (size - live) > size}
     written = added + sum(living[part][0] for part in chosen)

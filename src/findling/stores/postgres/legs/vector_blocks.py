@@ -1,7 +1,7 @@
 """Blocks of vector rows: the columns of a vector file for up to 4,096 rows, each column one value of a table.
 
-A commit adds blocks and notes dead rows. Small blocks and those with many dead rows are written again with what comes,
-so that their number stays near the number of rows divided by 4,096.
+A commit adds blocks and notes dead rows. It writes small blocks, and those with many dead rows, again with what comes.
+So their number stays near the number of rows divided by 4,096.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Vectors of a workspace in PostgreSQL: blocks of rows, which a host that searches keeps in memory.
 
-A search looks at the same codes with the same code as one over files, so the cosines are the same to the last bit. At
-50,000 rows of 256 values it takes 1 ms; a scan of `halfvec` rows in the server takes 20. Above a bound pgvector's
-HNSW chooses the rows, and no host holds them.
+A search looks at the same codes by the same way as one over files: cosines are the same to the last bit. At 50,000 rows
+of 256 values it takes 1 ms; a scan of `halfvec` rows in the server takes 20. Above a bound pgvector's HNSW chooses the
+rows, and no host holds them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 -- min_reader: 1
 -- The truth of all workspaces of a database. Every table but two begins with the number of its workspace.
 --
--- Texts have the collation "C", whose order is that of Unicode's numbers. Ids and paths have any length, an entry of a
--- B-tree has 2,700 bytes: they are found by hashes of 16 bytes that the client makes, or by their first 500 letters.
+-- Texts have the collation "C", whose order is that of Unicode's numbers. Ids and paths have any length, but an entry of
+-- a B-tree has 2,700 bytes. So hashes of 16 bytes, which the client makes, find them, or their first 500 letters do.
 -- PostgreSQL keeps neither NUL nor half a surrogate pair: U+0010 escapes them.
 
 CREATE TABLE findling.workspaces (

@@ -1,6 +1,6 @@
 -- min_reader: 3
--- Vectors of the legs in the server. A block holds up to 4,096 rows, column by column, as a vector file does: to fetch
--- 50,000 rows that way takes a quarter of the time of 50,000 rows of a table. Blocks never change but for their dead rows.
+-- Vectors of the legs in the server. A block holds up to 4,096 rows, column by column, as a vector file does. To fetch
+-- 50,000 rows that way takes a quarter of the time of as many rows of a table. Blocks never change but for dead rows.
 
 CREATE TABLE findling.vector_tables (
     ws integer NOT NULL, model text COLLATE "C" NOT NULL, id integer NOT NULL, made_for text COLLATE "C" NOT NULL,
@@ -17,8 +17,8 @@ ALTER TABLE findling.vector_blocks ALTER cids SET STORAGE EXTERNAL, ALTER number
 
 SELECT findling.guard(ARRAY['vector_tables', 'vector_blocks']);
 
--- Many vectors are found by pgvector, where the database has it and this role may add it. Others do without: also those
--- whose search path names no schema to put it in, and those that find another program adding it at this moment.
+-- pgvector finds the nearest of many vectors, where the database has it and this role may add it. Others do without. So
+-- does a search path that names no schema to put it in, and a program that adds it at the same moment.
 DO $$
 BEGIN
     CREATE EXTENSION IF NOT EXISTS vector;

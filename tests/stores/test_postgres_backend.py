@@ -63,8 +63,12 @@ def backend_of(place: str, folder: Path) -> PostgresBackend:
     return PostgresBackend(place, folder)
 
 
-def test_a_database_of_an_older_findling_is_brought_up(postgres: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_database_of_an_older_findling_is_brought_up(
+    postgres: PostgresServer, tmp_path: Path, readonly: bool
+) -> None:
     with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS older WITH (FORCE)")
         connection.execute("CREATE DATABASE older")
     place = parse_place(postgres.place().replace("/postgres#", "/older#"))
     migrate(place, load_migrations()[:1])
@@ -72,7 +76,7 @@ def test_a_database_of_an_older_findling_is_brought_up(postgres: PostgresServer,
         connection.execute("INSERT INTO findling.workspaces (name, feature) VALUES (%s, 1)", (place.workspace,))
     backend = backend_of(f"{place.dsn}#{place.workspace}", tmp_path / "here")
     assert backend.exists()
-    with closing(backend.open_store()) as store:
+    with closing(backend.open_store(readonly=readonly)) as store:
         assert store.format == load_migrations()[-1].number
 
 

@@ -106,10 +106,8 @@ class PostgresBackend(LocalLegs):
     def open_store(self, *, readonly: bool = False, accepts_older: bool = False) -> PostgresStore:
         from findling.stores.postgres.truth.store import PostgresStore
 
-        if readonly:
-            return PostgresStore.open(self.place, readonly=True)
         try:
-            store = PostgresStore.open(self.place)
+            store = PostgresStore.open(self.place, readonly=readonly)
         except ReadOnlyError as older:  # a database of an older findling
             from findling.stores.postgres.server.migrations import migrate
 
@@ -117,7 +115,9 @@ class PostgresBackend(LocalLegs):
                 migrate(self.place)
             except ReadOnlyError:
                 raise older from None  # which names the formats, and who may change them
-            store = PostgresStore.open(self.place)
+            store = PostgresStore.open(self.place, readonly=readonly)
+        if readonly:
+            return store
         self._seen = None
         self._opened = self._look()
         return store

@@ -16,8 +16,9 @@ from findling.stores.postgres.backend import PostgresBackend
 from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.server.migrations import migrate
 from findling.stores.postgres.server.places import parse_place
+from findling.stores.postgres.truth import store as postgres_store
 from findling.testing.backend import BackendSuite, PlaceSuite, TwinWorldsSuite
-from findling.testing.samples import line_document
+from findling.testing.samples import LegModel, held_by, line_document, vectors_of
 from tests.postgres_servers import PostgresServer
 
 
@@ -151,6 +152,37 @@ def test_a_writer_wakes_those_who_listen(postgres: PostgresServer, tmp_path: Pat
             backend.identify(store)
             backend.settle(store)  # nothing was written
             assert not wait(0.2)
+
+
+def test_what_nobody_needs_any_more_goes_by_itself(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS tidy WITH (FORCE)")
+        connection.execute("CREATE DATABASE tidy")
+    monkeypatch.setattr(postgres_store, "_KEPT_CHANGES", 20)
+    backend = backend_of(postgres.place().replace("/postgres#", "/tidy#"), tmp_path / "here")
+    backend.create_store()
+    left = "SELECT (SELECT count(*) FROM findling.dropped), (SELECT count(*) FROM findling.vectors)"
+    late, prompt = LegModel(), LegModel()
+    with closing(backend.open_store()) as store:
+        for turn in range(150):
+            backend.identify(store)
+            changed = line_document(f"r{turn % 3}", [f"line {turn}", "same"])
+            store.write([changed])
+            store.put_vectors("m", vectors_of(changed, b"12"))
+            backend.settle(store)
+            prompt.catch_up(store)
+            if turn == 5:
+                late.catch_up(store)
+            ((dropped, vectors),) = store.connections.rows(left)
+            assert dropped < 60
+            assert vectors < 60
+        assert store.log_floor() > 100
+        late.catch_up(store)
+        assert late.held == prompt.held == held_by(store)
+        assert store.integrity() == []
+        assert store.coverage("m") == (6, 6)
 
 
 def test_a_damaged_store_is_put_aside_and_a_dropped_one_is_gone(postgres: PostgresServer, tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
-from findling.domain.errors import NotIndexedError, ReadOnlyError
+from findling.domain.errors import NotIndexedError, ReadOnlyError, WorkspaceError
 from findling.stores.local.backend import LocalLegs
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.places import parse_place
@@ -187,8 +187,12 @@ class PostgresBackend(LocalLegs):
         before, self._before = self._before, None
         if before is not None and before != self.version():
             from findling.stores.postgres.notify import tell_others
+            from findling.stores.postgres.truth.store import PostgresStore
 
             tell_others(self._connections)
+            if isinstance(store, PostgresStore):
+                with suppress(WorkspaceError):  # what was written stands; the next write looks again
+                    store.forget_old_changes()
 
     def listen(self) -> AbstractContextManager[Callable[[float], object]] | None:
         number = self._look().number

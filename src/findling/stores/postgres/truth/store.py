@@ -40,6 +40,9 @@ _DOCUMENTS_PER_BATCH = 64
 
 _DELETIONS_PER_BATCH = 1000
 
+_KEPT_CHANGES = 10_000
+"""Changes that the log reaches back at least; or as many as there are resources, since a new leg reads as much."""
+
 
 class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager["PostgresStore"]):
     """Implements `TruthStore`, which says what each method does; threads may share it."""
@@ -151,6 +154,18 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
                 "UPDATE findling.workspaces SET log_floor = greatest(log_floor, %s) WHERE ws = %s", (floor, ws)
             )
         return gone
+
+    def forget_old_changes(self) -> int:
+        """Trim a log that is twice as long as it need be, and drop vectors that no chunk uses; returns what went.
+
+        The caller holds the write lock, and calls it after every write: a look takes one question.
+        """
+        length, seq, kept = self._connections.row(
+            "SELECT seq - log_floor, seq, (SELECT greatest(reltuples::bigint, %s) FROM pg_class"
+            " WHERE oid = 'findling.resources'::regclass) FROM findling.workspaces WHERE ws = %s",
+            (_KEPT_CHANGES, self._connections.ws),
+        ) or (0, 0, 0)
+        return self.trim_log(seq - kept) + self.drop_unused_vectors() if length > 2 * kept else 0
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
         return load_chunks(self._connections, cids)

@@ -152,10 +152,15 @@ class PostgresKeptVectors:
         ws = self._connections.ws
         with self._connections.writing() as connection, self._connections.errors:
             if model is None:
-                return _drop_unused(connection, ws)
+                return _drop_damaged(connection, ws) + _drop_unused(connection, ws)
             id_, _ = _find_model(connection, ws, model)
             connection.execute("DELETE FROM findling.models WHERE ws = %s AND id = %s", (ws, id_))
             return connection.execute("DELETE FROM findling.vectors WHERE ws = %s AND model = %s", (ws, id_)).rowcount
+
+    def drop_unused_vectors(self) -> int:
+        """Drop the vectors that no chunk uses, and models left with none; returns how many vectors."""
+        with self._connections.writing() as connection, self._connections.errors:
+            return _drop_unused(connection, self._connections.ws)
 
 
 def _find_model(connection: Connection, ws: int, model: str) -> tuple[int, int]:
@@ -272,11 +277,11 @@ def _find_damaged(connection: Connection, ws: int) -> Iterator[tuple[int, int]]:
         place = rows[-1][:2]
 
 
-def _drop_unused(connection: Connection, ws: int) -> int:
-    """Drop damaged vectors, those that no chunk uses, and models left with none; return how many vectors."""
+def _drop_damaged(connection: Connection, ws: int) -> int:
+    """Drop the vectors that are not what was put in; return how many."""
     damaged = list(_find_damaged(connection, ws))
     models, marks = (bigints(model for model, _ in damaged), bigints(mark for _, mark in damaged))
-    dropped = connection.execute(
+    return connection.execute(
         "WITH gone AS (DELETE FROM findling.vectors v USING unnest(%s, %s) AS u(model, mark)"
         " WHERE v.ws = %s AND v.model = u.model AND v.mark = u.mark RETURNING v.model, v.digest),"
         # Unlike an unused vector, a damaged one may serve chunks.
@@ -286,7 +291,11 @@ def _drop_unused(connection: Connection, ws: int) -> int:
         " AND m.id = less.model) SELECT FROM gone",
         (models, marks, ws, ws, ws),
     ).rowcount
-    dropped += connection.execute(
+
+
+def _drop_unused(connection: Connection, ws: int) -> int:
+    """Drop the vectors that no chunk uses, and models left with none; return how many vectors."""
+    dropped = connection.execute(
         "DELETE FROM findling.vectors v WHERE v.ws = %s AND NOT EXISTS"
         " (SELECT FROM findling.chunks c WHERE c.ws = v.ws AND c.digest = v.digest)",
         (ws,),

@@ -70,9 +70,6 @@ class PostgresBackend(LocalLegs):
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(folder)
         self.place = parse_place(url)
-        # A connection knows the ways to send an array that were registered before it was made.
-        import findling.stores.postgres.server.arrays  # noqa: F401
-
         self.url = self.place.shown  # messages name it
         self._connected: PostgresConnections | None = None
         self._seen: _SeenWorkspace | None = None

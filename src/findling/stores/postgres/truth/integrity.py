@@ -147,7 +147,7 @@ def _wrong_records(connection: Connection, ws: int) -> Iterator[str]:
 
 
 def _plain(row: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple([unescape(value) if isinstance(value, str) else value for value in row])
+    return tuple(map(_shown, row))
 
 
 def _shown(value: object) -> object:

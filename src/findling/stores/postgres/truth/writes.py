@@ -66,6 +66,7 @@ _DROPPED = (
     "INSERT INTO findling.dropped (ws, cid, rid_hash, seq) SELECT %s, * FROM unnest(%s, %s, %s)"
     " ON CONFLICT (ws, cid) DO UPDATE SET rid_hash = excluded.rid_hash, seq = excluded.seq"
 )
+_DELETED = "INSERT INTO findling.deleted (ws, rid_hash, rid, seq) SELECT %s, * FROM unnest(%s, %s, %s)"
 _FINGERPRINTS = (
     "UPDATE findling.resources r SET size = u.size, mtime_ns = u.mtime_ns, digest = u.digest, inode = u.inode"
     " FROM unnest(%s, %s, %s, %s, %s) AS u(number, size, mtime_ns, digest, inode) WHERE r.ws = %s"
@@ -133,14 +134,7 @@ class _Batch:
         if self.deleted:
             hashes, rids, seqs = zip(*self.deleted, strict=True)
             yield "DELETE FROM findling.accesses WHERE ws = %s AND rid_hash = ANY(%s)", (ws, byteas(hashes))
-            listed = byteas(hashes), texts(rids), bigints(seqs)
-            yield (
-                "INSERT INTO findling.deleted (ws, rid_hash, rid, seq) SELECT %s, * FROM unnest(%s, %s, %s)",
-                (
-                    ws,
-                    *listed,
-                ),
-            )
+            yield _DELETED, (ws, byteas(hashes), texts(rids), bigints(seqs))
         if self.resources:
             yield _RESOURCES, (ws, *_columns(self.resources, _RESOURCE_ARRAYS))
         if self.bodies:

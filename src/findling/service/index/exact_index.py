@@ -117,6 +117,11 @@ class LazyLeg(ABC, Generic[_Leg]):
                 catch_up(store, leg)
         self._is_damaged = self.was_asked = False
 
+    def rebuild_if_open(self) -> None:
+        """Rebuild the leg from the truth if this process has it open. The caller holds the lock."""
+        if self._leg is not None:
+            self.level(anew=True)
+
     def close(self) -> None:
         """Release files; closing twice is fine."""
         with self._guard:

@@ -128,9 +128,15 @@ class Index:
     def _mend(self, damage: CorruptError) -> list[Degradation]:
         # Damage inside a file of a leg shows only when a query comes upon it.
         mended = Degradation(what=self.files.mend_leg(damage))
+        self._mend_others()
+        return [mended]
+
+    def _mend_others(self) -> None:
+        """Rebuild the legs beside the keyword leg that this process has open: damage does not tell its leg."""
         with self.files.leveling():
             self.vectors.rebuild()
-        return [mended]
+            if self._graph is not None:
+                self._graph.rebuild_if_open()
 
     # Opening
 
@@ -153,7 +159,9 @@ class Index:
 
                 meaning = lambda lacking: self.vectors.meaning(lacking)  # noqa: E731
                 graph = lambda *sight: self.graph.at_hand(*sight)  # noqa: E731
-                self._views = WorkspaceSights(self.files, self._settings, meaning, lambda: self.exact, graph)
+                self._views = WorkspaceSights(
+                    self.files, self._settings, meaning, lambda: self.exact, graph, self._mend_others
+                )
             return self._views
 
     @property

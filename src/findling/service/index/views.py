@@ -9,10 +9,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.backends import ExactSource, GraphAtHand, LimitedLegs
+from findling.domain.errors import DiskFullError, LockedError, ReadOnlyError
 from findling.domain.permissions import PATH, Right
 from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, VectorSearch
 from findling.domain.queries import Filters
@@ -132,12 +134,14 @@ class WorkspaceSights:
         meaning: Callable[[dict[Embedder, bool]], Meaning],
         exact: Callable[[], ExactSource],
         graph: Callable[[Collection[int], int], GraphAtHand],
+        mend_others: Callable[[], None],
     ) -> None:
         self._files = files
         self._settings = settings
         self._meaning = meaning
         self._exact = exact
         self._graph = graph
+        self._mend_others = mend_others
         self._seen: OrderedDict[tuple[str, ...], _Seen] = OrderedDict()
         self._population: tuple[IndexState, Population] | None = None
         self._segments: tuple[str, LimitedLegs] | None = None
@@ -191,6 +195,8 @@ class WorkspaceSights:
         with self._guard:
             self._seen.clear()
             self._for_store(seen.state.store_id).discard(seen.leg)
+        with suppress(DiskFullError, LockedError, ReadOnlyError):
+            self._mend_others()
         return []
 
     def _for_store(self, store_id: str) -> LimitedLegs:

@@ -279,10 +279,16 @@ def _check_vectors(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterato
             yield _check(name, "", leg.message, _REPAIR)
             continue
         behind = store.seq() - leg.seq()
-        extra = 0 if behind else len(leg.table.cids() - chunks)
+        try:
+            extra, wrong = 0 if behind else len(leg.table.cids() - chunks), leg.table.damaged_parts()
+        except StoreDamagedError:
+            raise
+        except CorruptError as error:
+            yield _check(name, "", error.message, _REPAIR)
+            continue
         state = f"{counted(behind, 'change')} behind, the next search by meaning catches up" if behind else "in step"
         problem = f"{counted(extra, 'vector')} in {leg.table.where} of chunks that are not there" if extra else ""
-        if wrong := leg.table.damaged_parts():
+        if wrong:
             problem = f"{', '.join(wrong)} in {leg.table.where}: not what was written; nothing is lost"
         yield _check(name, f"{counted(len(leg), 'vector')}, {state}", problem, _REPAIR)
     if damaged := store.damaged_vectors():

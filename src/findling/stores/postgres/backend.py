@@ -168,7 +168,10 @@ class PostgresBackend(LocalLegs):
         number = self._look().number
         if number is None:
             return
+        from findling.stores.postgres.legs.vector_neighbours import drop_indexes
+
         with self._connections.writing() as connection, self._connections.errors:
+            drop_indexes(connection, number)
             for (table,) in connection.execute(_TABLES).fetchall():
                 connection.execute(f"DELETE FROM findling.{table} WHERE ws = {number:d}".encode())
         self._let_go()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.backends import Scoring
-from findling.domain.errors import LockedError, ReplacedError
+from findling.domain.errors import CorruptError, LockedError, ReplacedError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import PreparedResource, prepare
@@ -34,6 +35,7 @@ from findling.stores.postgres.keyword.keyword_tables import (
 )
 from findling.stores.postgres.keyword.server_postings import ServerPostings
 from findling.stores.postgres.server.connections import BUSY_SECONDS
+from findling.stores.postgres.server.errors import damaged_leg
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections
@@ -47,6 +49,8 @@ _MOST_TERMS = 4_000_000
 
 _MOST_ENTRIES = 1 << 15
 """Entries of a segment that is written at once; two of them can be joined."""
+
+_LEG = "keyword leg"
 
 _BRIEF_S = 0.2
 """The patience of a merge with writers: the next commit tries again."""
@@ -127,6 +131,7 @@ class PostgresKeywordLeg:
         self._connections = connections
         self._unit = UNITS[unit]
         self._owner = made_for(store_id, unit)
+        self._damage = connections.leg_errors(_LEG)
         self._scoring = scoring
         self._numbers = None if numbers is None else np.fromiter(numbers, np.int64)
         self._guard = threading.Lock()
@@ -177,7 +182,8 @@ class PostgresKeywordLeg:
             state = KeywordState(self._owner, seq, state.generation + 1, number)
             write_keyword_state(connection, ws, unit, state)
         self._state, self._pending, self._opened = state, _Pending(), None
-        self._merge()
+        with suppress(CorruptError):  # the commit stands; a reader that comes upon the damage has it mended
+            self._merge()
 
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
@@ -235,13 +241,18 @@ class PostgresKeywordLeg:
         """The answer of one state; of a later one where segments were joined while it was asked."""
         former = self._view()
         try:
-            return ask(former.reader)
-        except ReplacedError:
+            with self._damage:
+                return ask(former.reader)
+        except ReplacedError as error:
             self._opened = None
+            state = self._view().state
+            if state.generation == former.state.generation:
+                raise damaged_leg(_LEG, self._connections.place, "postings are missing") from error
             # Later changes may be out of the sight that this leg was opened for.
-            if self._view().state.seq != former.state.seq and self._numbers is not None:
+            if state.seq != former.state.seq and self._numbers is not None:
                 raise
-            return ask(self._view().reader)
+            with self._damage:
+                return ask(self._view().reader)
 
     def _view(self) -> _View:
         with self._guard:
@@ -259,7 +270,8 @@ class PostgresKeywordLeg:
 
     def _segments(self, connection: Connection) -> list[StoredSegment]:
         known = _known_heads(self._connections, self._unit, self._owner)
-        segments = read_segments(connection, self._connections.ws, self._unit, known)
+        with self._damage:
+            segments = read_segments(connection, self._connections.ws, self._unit, known)
         for gone in known.keys() - {one.number for one in segments}:
             known.pop(gone, None)
         return segments
@@ -320,7 +332,8 @@ class PostgresKeywordLeg:
                     if not chosen:
                         return
                     key = ws, unit, state.next_segment
-                    insert_segment(connection, key, join_heads(chosen), join_rows(connection, ws, unit, chosen))
+                    with self._damage:
+                        insert_segment(connection, key, join_heads(chosen), join_rows(connection, ws, unit, chosen))
                     drop_segments(connection, ws, unit, [one.number for one in chosen])
                     state = state._replace(generation=state.generation + 1, next_segment=state.next_segment + 1)
                     write_keyword_state(connection, ws, unit, state)

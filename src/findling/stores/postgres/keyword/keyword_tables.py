@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ __all__ = [
     "Known",
     "StoredSegment",
     "begin_keyword_state",
+    "damaged_segments",
     "drop_segments",
     "insert_segment",
     "kill_entries",
@@ -87,13 +89,14 @@ def insert_segment(
 
     alive = len(head) - (0 if dead is None else int(np.count_nonzero(dead)))
     blocks = [*pack_blocks(rows)]
-    directory = BlockDirectory((field, first) for field, first, _ in blocks).written()
     columns = [column.astype("<i8").tobytes() for column in (head.cids, head.numbers, head.turns, head.updated)]
-    lengths = packed(np.concatenate([head.lengths[field] for field in FIELDS]))
+    columns.append(packed(np.concatenate([head.lengths[field] for field in FIELDS])))
+    columns.append(BlockDirectory((field, first) for field, first, _ in blocks).written())
+    sum_ = _sum([*columns, *(column for _, _, block in blocks for column in block)])
     connection.execute(
         "INSERT INTO findling.keyword_segments (ws, unit, segment, is_staged, entries, alive, dead, cids, numbers,"
-        " turns, updated, lengths, directory) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (*key, is_staged, len(head), alive, _bits(dead), *columns, lengths, directory),
+        " turns, updated, lengths, directory, sum) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (*key, is_staged, len(head), alive, _bits(dead), *columns, sum_),
     )
     for first in range(0, len(blocks), _BLOCKS_AT_ONCE):
         batch = [block for _, _, block in blocks[first : first + _BLOCKS_AT_ONCE]]
@@ -128,9 +131,32 @@ def read_segments(connection: Connection, ws: int, unit: int, known: Known) -> l
         for number, entries, *columns, lengths, directory in fetched:
             fields = unpacked(lengths, len(FIELDS) * entries).reshape(len(FIELDS), entries)
             cids, numbers, turns, updated = (np.frombuffer(column, "<i8") for column in columns)
+            if {len(column) for column in (cids, numbers, turns, updated)} != {entries}:
+                raise ValueError(f"segment {number} has columns of several lengths")
             head = SegmentHead(cids, numbers, turns, updated, dict(zip(FIELDS, fields, strict=True)))
             known[number] = at_hand[number] = head, BlockDirectory.read(directory)
-    return [StoredSegment(number, *at_hand[number], _dead(bits, entries)) for number, entries, bits in alive]
+    # The length of the head, not the number beside it: that may be any.
+    return [StoredSegment(number, *at_hand[number], _dead(bits, len(at_hand[number][0]))) for number, _, bits in alive]
+
+
+def damaged_segments(connection: Connection, ws: int) -> list[str]:
+    """The segments that are not what was written; every byte is read. Those of an earlier format have no sum."""
+    cursor = connection.cursor(binary=True)
+    listed = cursor.execute(
+        "SELECT unit, segment, sum, cids, numbers, turns, updated, lengths, directory FROM findling.keyword_segments"
+        " WHERE ws = %s AND sum IS NOT NULL ORDER BY unit, segment",
+        (ws,),
+    ).fetchall()
+    wrong = []
+    for unit, segment, sum_, *columns in listed:
+        blocks = cursor.execute(
+            "SELECT terms, dfs, sizes, docs, tfs, positions FROM findling.keyword_blocks"
+            " WHERE ws = %s AND unit = %s AND segment = %s ORDER BY block",
+            (ws, unit, segment),
+        )
+        if _sum([*columns, *(column for block in blocks for column in block)]) != sum_:
+            wrong.append(f"segment {segment}")
+    return wrong
 
 
 def kill_entries(connection: Connection, ws: int, unit: int, segment: int, dead: NDArray[np.bool_]) -> None:
@@ -164,6 +190,13 @@ def drop_segments(connection: Connection, ws: int, unit: int, segments: Sequence
     which, values = ("", (ws, unit)) if segments is None else (" AND segment = ANY(%s)", (ws, unit, [*segments]))
     for table in ("keyword_blocks", "keyword_segments"):
         connection.execute(f"DELETE FROM findling.{table} WHERE ws = %s AND unit = %s{which}".encode(), values)
+
+
+def _sum(columns: Iterable[bytes]) -> int:
+    sum_ = 0
+    for column in columns:
+        sum_ = crc32(column, sum_)
+    return sum_
 
 
 def _bits(dead: NDArray[np.bool_] | None) -> bytes:

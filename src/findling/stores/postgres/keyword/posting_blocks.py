@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.ranking.postings_scoring import Entries
-from findling.stores.keyword.posting_segments import INDEXED, PostingRow, packed, unpacked
+from findling.stores.keyword.posting_segments import INDEXED, MOST_ENTRIES, PostingRow, packed, unpacked
 
 __all__ = ["BlockDirectory", "PackedBlock", "PostingBlock", "flat_docs", "flat_numbers", "pack_blocks", "summed"]
 
@@ -120,6 +120,8 @@ class PostingBlock:
         self.level = level
         self.terms = terms.decode("utf-8", "surrogatepass").split("\n")
         self.dfs = unpacked(dfs, len(self.terms)).tolist()
+        if max(self.dfs) > MOST_ENTRIES:  # before anything takes so much memory
+            raise ValueError(f"a term is in {max(self.dfs):,} entries of a segment")
         self.size = sum(map(len, (terms, dfs, sizes, docs, tfs, positions))) + 100 * len(self.terms)
         self._data = docs, tfs, positions
         self._ends: list[list[int]] = []

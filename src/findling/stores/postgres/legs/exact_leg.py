@@ -80,6 +80,7 @@ class PostgresTrigrams:
     def __init__(self, connections: PostgresConnections, *, owner: str) -> None:
         """Open the leg, an empty one where there is none of this owner."""
         self._connections, self._owner = connections, owner
+        self._damage = connections.leg_errors("exact leg")
         self._state = self._read_state()
         self._segments: tuple[int, list[_Segment]] | None = None
         """The segments of one generation."""
@@ -106,29 +107,15 @@ class PostgresTrigrams:
         """The numbers of all resources that it holds; for checks."""
         if self._state is None:
             return set()
-        return {number for one in self._current()[1] for number in one.numbers[one.alive()].tolist()}
+        with self._damage:
+            return {number for one in self._current()[1] for number in one.numbers[one.alive()].tolist()}
 
     def candidates(self, required: Required, allowed: Collection[int] | None = None) -> list[int]:
         """The numbers of those allowed resources that hold the trigrams, in order. Raises CorruptError."""
         if self._state is None:
             return []
-        hashes = trigram_hashes(required)
-        for _ in range(5):
-            generation, segments = self._segments or self._current()
-            blocks = self._blocks(generation, segments, hashes.values())
-            if blocks is not None:
-                break
-            self._segments = None  # another process has committed
-        else:
-            raise CorruptError("the exact leg changes faster than it can be read", hint="try again")
-        found: list[int] = []
-        for one in segments:
-            size = len(one.numbers)
-            marks = {
-                trigram: holders(blocks.get((one.segment, block_of(hash_, one.bits)), b""), hash_, size)
-                for trigram, hash_ in hashes.items()
-            }
-            found += one.numbers[matching(required, marks) & one.alive()].tolist()
+        with self._damage:
+            found = self._holding(required)
         return sorted(found if allowed is None else (number for number in found if number in allowed))
 
     def apply(self, changes: Iterable[Change]) -> None:
@@ -147,7 +134,7 @@ class PostgresTrigrams:
     def commit(self, seq: int) -> None:
         """Make everything applied so far visible and durable in one transaction, with the number it reaches."""
         connections = self._connections
-        with connections.writing() as connection, connections.errors:
+        with connections.writing() as connection, connections.errors, self._damage:
             state = begin_state(connection, connections.ws, _LEG)
             if self._is_cleared or state.owner != self._owner:
                 _delete_all(connection, connections.ws)
@@ -176,11 +163,32 @@ class PostgresTrigrams:
 
     def _current(self) -> tuple[int, list[_Segment]]:
         """The segments of the last commit, and its generation."""
-        with self._connections.reading() as connection:
+        with self._connections.reading() as connection, self._damage:
             state = begin_state(connection, self._connections.ws, _LEG)
             segments = _segments(connection, self._connections.ws) if state.owner == self._owner else []
         self._segments = state.generation, segments
         return self._segments
+
+    def _holding(self, required: Required) -> list[int]:
+        """The numbers of all resources that hold the trigrams."""
+        hashes = trigram_hashes(required)
+        for _ in range(5):
+            generation, segments = self._segments or self._current()
+            blocks = self._blocks(generation, segments, hashes.values())
+            if blocks is not None:
+                break
+            self._segments = None  # another process has committed
+        else:
+            raise CorruptError("the exact leg changes faster than it can be read", hint="try again")
+        found: list[int] = []
+        for one in segments:
+            size = len(one.numbers)
+            marks = {
+                trigram: holders(blocks.get((one.segment, block_of(hash_, one.bits)), b""), hash_, size)
+                for trigram, hash_ in hashes.items()
+            }
+            found += one.numbers[matching(required, marks) & one.alive()].tolist()
+        return found
 
     def _blocks(
         self, generation: int, segments: Sequence[_Segment], hashes: Collection[int]
@@ -195,7 +203,9 @@ class PostgresTrigrams:
             " ON b.ws = %s AND b.segment = t.segment AND b.block = t.block",
             (ws, _LEG, [segment for segment, _ in wanted], [block for _, block in wanted], ws),
         )
-        return {(segment, block): data for _, segment, block, data in rows} if latest == generation else None
+        if latest != generation:
+            return None
+        return {(segment, block): _unsealed(block, data) for _, segment, block, data in rows}
 
     def _settled(self) -> tuple[NDArray[np.int64], NDArray[np.int64], TrigramPostings]:
         """Numbers, ids and trigrams of what was applied, which is forgotten; drafts lose what came again."""
@@ -262,9 +272,9 @@ def _segments(connection: Connection, ws: int) -> list[_Segment]:
 
 def _all_blocks(connection: Connection, ws: int, segment: int) -> list[bytes]:
     found = connection.cursor(binary=True).execute(
-        "SELECT data FROM findling.exact_blocks WHERE ws = %s AND segment = %s ORDER BY block", (ws, segment)
+        "SELECT block, data FROM findling.exact_blocks WHERE ws = %s AND segment = %s ORDER BY block", (ws, segment)
     )
-    return [data for (data,) in found]
+    return [_unsealed(block, data) for block, data in found]
 
 
 def _insert(connection: Connection, ws: int, segment: int, draft: _Draft) -> None:
@@ -281,8 +291,20 @@ def _insert(connection: Connection, ws: int, segment: int, draft: _Draft) -> Non
         connection.execute(
             "INSERT INTO findling.exact_blocks SELECT %s, %s, block, data"
             " FROM unnest(%b::integer[], %b::bytea[]) AS t(block, data)",
-            (ws, segment, [number for number, _ in part], [block for _, block in part]),
+            (ws, segment, [number for number, _ in part], [_sealed(number, block) for number, block in part]),
         )
+
+
+def _sealed(number: int, block: bytes) -> bytes:
+    """A block with a checksum of its number and its bytes: a damaged one would leave out what a pattern matches."""
+    return block + crc32(block, number).to_bytes(4, "little")
+
+
+def _unsealed(number: int, data: bytes) -> bytes:
+    block = data[:-4]
+    if crc32(block, number).to_bytes(4, "little") != data[-4:]:
+        raise CorruptError(f"block {number} of the exact leg is not what was written", hint="findling doctor --repair")
+    return block
 
 
 def _delete(connection: Connection, ws: int, segments: list[int]) -> None:
@@ -321,8 +343,11 @@ def damaged_segments(connections: PostgresConnections) -> list[str]:
             "SELECT segment, sum, numbers, rids FROM findling.exact_segments WHERE ws = %s ORDER BY segment",
             (connections.ws,),
         )
-        return [
-            f"segment {segment}"
-            for segment, sum_, *columns in found.fetchall()
-            if _sum(*columns, *_all_blocks(connection, connections.ws, segment)) != sum_
-        ]
+        wrong = []
+        for segment, sum_, *columns in found.fetchall():
+            try:
+                is_sound = _sum(*columns, *_all_blocks(connection, connections.ws, segment)) == sum_
+            except CorruptError:
+                is_sound = False
+            wrong += [] if is_sound else [f"segment {segment}"]
+        return wrong

@@ -134,7 +134,10 @@ def _columns(connection: Connection, place: str, ws: int) -> Mapping[str, Any]:
             PARTS.put((place, ws, _LEG, name, part, sums[name, part]), data, len(data))
     columns: dict[str, Any] = {}
     for name in COLUMNS:
-        data = [known[one[:2]] for one in listed if one[0] == name]
+        parts = [one[1] for one in listed if one[0] == name]
+        if parts != [*range(len(parts))]:
+            raise _damaged(name)
+        data = [known[name, part] for part in parts]
         code: Any = next((one[2] for one in listed if one[0] == name), "B")
         try:
             columns[name] = memoryview(data[0] if len(data) == 1 else b"".join(data)).cast(code)

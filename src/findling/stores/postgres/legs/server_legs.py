@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ServerLegs"]
 
-_VECTOR_LAYOUT, _EXACT_LAYOUT = 1, 1
+_VECTOR_LAYOUT, _EXACT_LAYOUT = 1, 2
 """Raised when rows or lists change their meaning; a leg of another layout is rebuilt."""
 
 
@@ -87,10 +87,14 @@ class ServerLegs:
 
     def damage(self) -> list[str]:
         """Parts of these legs that are not what was written, one sentence each; vectors tell by themselves."""
+        from findling.stores.postgres.keyword.keyword_tables import damaged_segments as damaged_keyword
         from findling.stores.postgres.legs.exact_leg import damaged_segments
         from findling.stores.postgres.legs.graph_leg import damaged_graph
 
-        found = (("exact", damaged_segments(self._connections)), ("graph", damaged_graph(self._connections)))
+        with self._connections.reading() as connection:
+            words = damaged_keyword(connection, self._connections.ws)
+        exact, graph = damaged_segments(self._connections), damaged_graph(self._connections)
+        found = (("keyword", words), ("exact", exact), ("graph", graph))
         return [
             f"{', '.join(wrong)} of the {leg} leg in {self._connections.place.shown}: not what was written;"
             " nothing is lost"

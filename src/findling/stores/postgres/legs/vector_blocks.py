@@ -179,6 +179,9 @@ def joined(blocks: Sequence[VectorBlock], size: int) -> VectorBlock:
 
 def columns_of(listed: Sequence[ListedBlock], blocks: Mapping[int, VectorBlock], size: int) -> Columns:
     """The columns of a table as a search looks at them; many rows get their signs, by which it chooses first."""
+    for one in listed:
+        if one.dead.max(initial=0) >= max(len(blocks[one.block].cids), 1):
+            raise _damaged(one.block)
     rows = joined([blocks[one.block] for one in listed], size)
     starts = np.cumsum([0, *(len(blocks[one.block].cids) for one in listed)])
     dead = [one.dead.astype(np.int64) + start for one, start in zip(listed, starts.tolist(), strict=False)]

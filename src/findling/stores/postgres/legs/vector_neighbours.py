@@ -23,7 +23,7 @@ from findling.stores.vectors.vector_scan import Query, fetched
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections
 
-__all__ = ["NEIGHBOURS_FROM", "VectorNeighbours", "find_pgvector"]
+__all__ = ["NEIGHBOURS_FROM", "VectorNeighbours", "drop_indexes", "find_pgvector"]
 
 NEIGHBOURS_FROM = 100_000
 """Rows above which HNSW chooses: below, a host holds them in 26 to 77 MB. To index a row takes the server 0.65 ms."""
@@ -53,27 +53,59 @@ def find_pgvector(connection: Connection) -> str | None:
     return row[0] if version >= _OLDEST else None
 
 
+_STATE = """
+SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('findling.vector_rows') AND attname = 'codes'
+               AND NOT attisdropped),
+       EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid)
+"""
+"""Whether the table holds vectors: `DROP EXTENSION … CASCADE` takes that column; and whether the index is whole."""
+
+_INDEXES = """
+SELECT quote_ident(relname) FROM pg_class
+WHERE relnamespace = 'findling'::regnamespace AND relkind = 'i' AND relname LIKE %s
+"""
+
+
+def drop_indexes(connection: Connection, ws: int) -> None:
+    """Drop the indexes of all vectors of a workspace; without the right to it they stay, and are empty."""
+    found = connection.execute(_INDEXES, (f"vector\\_rows\\_{ws:d}\\_%",)).fetchall()
+    with suppress(load_psycopg().errors.InsufficientPrivilege), connection.transaction():
+        for (name,) in found:
+            connection.execute(f"DROP INDEX findling.{name}".encode())
+
+
 class VectorNeighbours:
-    """The rows of one table by pgvector; `table` is its workspace and its id."""
+    """The rows of one table by pgvector; `table` is its workspace and its id.
+
+    `has_table` says whether the database has a table of such rows, `is_indexed` whether that of these rows is whole.
+    """
 
     def __init__(self, schema: str, table: tuple[int, int], dimensions: int) -> None:
         self._schema, self._table, self._dimensions = schema, table, dimensions
         self._where = f"ws = {table[0]:d} AND id = {table[1]:d}"
         """Written out, so that the planner sees which partial index holds all rows."""
         self._index = f"vector_rows_{table[0]}_{table[1]}"
+        self.has_table = self.is_indexed = False
 
     @classmethod
     def of(cls, connection: Connection, table: tuple[int, int], dimensions: int) -> VectorNeighbours | None:
         """Those of a table; None where the database cannot have any."""
         schema = find_pgvector(connection) if dimensions <= _MOST_DIMENSIONS else None
-        return None if schema is None else cls(schema, table, dimensions)
+        if schema is None:
+            return None
+        one = cls(schema, table, dimensions)
+        row = connection.execute(_STATE, (f"findling.{one._index}",)).fetchone()
+        one.has_table, one.is_indexed = row or (False, False)
+        return one
 
     def create(self, connection: Connection) -> bool:
-        """Create the table of rows, unless another workspace did; returns whether it is there."""
-        if connection.execute("SELECT to_regclass('findling.vector_rows')").fetchone() != (None,):
+        """Create the table of rows, unless another workspace did; returns whether it is there, without these rows."""
+        if self.has_table:
+            connection.execute(f"DELETE FROM findling.vector_rows WHERE {self._where}")
             return True
         try:
             with connection.transaction():
+                connection.execute("DROP TABLE IF EXISTS findling.vector_rows")  # one that has lost its vectors
                 connection.execute(
                     "CREATE TABLE findling.vector_rows (ws integer NOT NULL, id integer NOT NULL, cid bigint NOT NULL,"
                     f" number bigint NOT NULL, scale real NOT NULL, codes {self._schema}.halfvec NOT NULL,"
@@ -102,7 +134,8 @@ class VectorNeighbours:
         """Remove the rows of these chunks, or all and their index."""
         if cids is None:
             connection.execute(f"DELETE FROM findling.vector_rows WHERE {self._where}")
-            connection.execute(f"DROP INDEX IF EXISTS findling.{self._index}")
+            with suppress(load_psycopg().errors.InsufficientPrivilege), connection.transaction():
+                connection.execute(f"DROP INDEX IF EXISTS findling.{self._index}")
         else:
             statement = f"DELETE FROM findling.vector_rows WHERE {self._where} AND cid = ANY(%b)"
             connection.execute(statement, (list(cids),))
@@ -122,15 +155,15 @@ class VectorNeighbours:
                     connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS findling.{self._index}")
                 if state != (True,):
                     connection.execute(
-                        f"CREATE INDEX CONCURRENTLY {self._index} ON findling.vector_rows USING hnsw"
+                        f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {self._index} ON findling.vector_rows USING hnsw"
                         f" ({self._vector} {self._schema}.halfvec_cosine_ops) WHERE {self._where}"
                     )
                     connection.execute("ANALYZE findling.vector_rows")
         finally:
             connection.close()
 
-    def count(self, connection: Connection, allowed: Collection[int]) -> int:
-        """The number of rows of these resources."""
+    def count(self, connection: Connection, allowed: Collection[int] | None = None) -> int:
+        """The number of rows, or of those of some resources."""
         passes, values = _mask(allowed)
         row = connection.execute(f"SELECT count(*) FROM findling.vector_rows WHERE {self._where}{passes}", values)
         return int((row.fetchone() or (0,))[0])
@@ -148,8 +181,12 @@ class VectorNeighbours:
         """The nearest of the allowed rows, of which there are `passed`; every one of them is looked at if `exact`."""
         query = Query.of(vector)
         passes, values = _mask(allowed)
-        look = self._look_at_all if exact else self._walk
-        near, cosines = look(connection, query, limit, passes, values)
+        near, cosines = _NO_ROWS, np.empty(0, np.float32)
+        if not exact:
+            near, cosines = self._walk(connection, query, limit, passes, values)
+        # A walk ends after 20,000 rows, or when its memory is used up, however few of them have passed.
+        if len(near.cids) < min(fetched(limit), passed):
+            near, cosines = self._look_at_all(connection, query, limit, passes, values)
         asked = self._rows(connection, f"WHERE {self._where} AND cid = ANY(%b)", (list(also),)) if also else _NO_ROWS
         scores = zip(asked.cids.tolist(), _in_full(asked, query).tolist(), strict=True)
         full = _in_full(near, query)

@@ -73,6 +73,7 @@ class PostgresVectors:
         """Open the table, an empty one where there is none of these vectors. Nothing is fetched but its header."""
         self._connections, self._neighbours_from = connections, neighbours_from
         self._model, self._made_for, self._dimensions = model, made_for, dimensions
+        self._damage = connections.leg_errors("vectors")
         self._key = (connections.place.shown, connections.ws, model, made_for)
         self._header: _Header | None = self._read_header()
         self._viewed: VectorView | None = None
@@ -98,18 +99,19 @@ class PostgresVectors:
         """The chunks that have a row."""
         if self._header is None:
             return set()
-        with self._connections.reading() as connection:
+        with self._connections.reading() as connection, self._damage:
             living, _ = mark_rows(connection, self._table(self._header))
         return {cid for rows in living.values() for cid in rows.cids[rows.live].tolist()}
 
     def count(self, allowed: Collection[int]) -> int:
         """The number of rows of resources with these numbers."""
         if self._header is not None and self._header.has_neighbours:
-            with self._connections.reading() as connection:
+            with self._connections.reading() as connection, self._damage:
                 neighbours = self._neighbours(connection, self._header)
-                if neighbours is not None:
+                if neighbours is not None and neighbours.is_indexed:
                     return neighbours.count(connection, allowed)
-        return self._view.count(allowed)
+        with self._damage:
+            return self._view.count(allowed)
 
     def search(
         self,
@@ -125,13 +127,14 @@ class PostgresVectors:
         Above the bound an index chooses, unless the caller may see fewer rows: others must not steer what it finds.
         """
         if self._header is not None and self._header.has_neighbours:
-            with self._connections.reading() as connection:
+            with self._connections.reading() as connection, self._damage:
                 neighbours = self._neighbours(connection, self._header)
-                if neighbours is not None:
+                if neighbours is not None and neighbours.is_indexed:
                     passed = len(self) if allowed is None else neighbours.count(connection, allowed)
                     exact = exact or passed <= self._neighbours_from
                     return neighbours.search(connection, query, limit, allowed, also, passed, exact)
-        return self._view.search(query, limit, allowed, also, exact)
+        with self._damage:
+            return self._view.search(query, limit, allowed, also, exact)
 
     def add(self, cids: Sequence[int], numbers: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Add unit vectors, or replace those of the same chunks, with the next commit. Raises ValueError."""
@@ -169,7 +172,7 @@ class PostgresVectors:
 
         It is one transaction: when it fails the last commit stands, and it can be repeated.
         """
-        with self._connections.writing() as connection, self._connections.errors:
+        with self._connections.writing() as connection, self._connections.errors, self._damage:
             header = self._commit(connection, state)
             neighbours = self._neighbours(connection, header) if header.has_neighbours else None
         self._forget()
@@ -192,7 +195,7 @@ class PostgresVectors:
         if self._header is None:
             return []
         wrong = []
-        with self._connections.reading() as connection:
+        with self._connections.reading() as connection, self._damage:
             for listed in list_blocks(connection, self._table(self._header)):
                 try:
                     fetch_blocks(connection, None, self._table(self._header), [listed], self._dimensions)
@@ -207,7 +210,7 @@ class PostgresVectors:
             listed: list[ListedBlock] = []
             blocks: dict[int, VectorBlock] = {}
             if self._header is not None:
-                with self._connections.reading() as connection:
+                with self._connections.reading() as connection, self._damage:
                     self._header = self._read_header(connection)
                     if self._header is not None:
                         table = self._table(self._header)
@@ -298,7 +301,7 @@ class PostgresVectors:
         neighbours = self._neighbours(connection, header)
         if neighbours is None:
             return False
-        if header.has_neighbours:
+        if header.has_neighbours and self._has_rows(connection, header, neighbours):
             neighbours.drop(connection, self._latest)
             neighbours.put(connection, added)
             return True
@@ -309,6 +312,15 @@ class PostgresVectors:
             (block,) = fetch_blocks(connection, None, table, [listed], self._dimensions).values()
             neighbours.put(connection, block.taken(np.delete(np.arange(len(block.cids)), listed.dead)))
         return True
+
+    def _has_rows(self, connection: Connection, header: _Header, neighbours: VectorNeighbours) -> bool:
+        """Whether pgvector has the rows of the last commit: the extension may have been dropped since, and with it all.
+
+        Without an index they are counted, which takes 20 ms for 100,000.
+        """
+        if neighbours.is_indexed or not neighbours.has_table:
+            return neighbours.is_indexed
+        return neighbours.count(connection) == header.rows
 
     def _begun(self, connection: Connection) -> _Header:
         """The header of a table that holds nothing but what counts."""
@@ -377,5 +389,6 @@ def discard_vectors(connections: PostgresConnections, model: str | None = None) 
 
 
 def _drop_neighbours(connection: Connection, ws: int, id_: int, has_neighbours: bool) -> None:
-    if has_neighbours and (neighbours := VectorNeighbours.of(connection, (ws, id_), 0)) is not None:
+    neighbours = VectorNeighbours.of(connection, (ws, id_), 0) if has_neighbours else None
+    if neighbours is not None and neighbours.has_table:
         neighbours.drop(connection)

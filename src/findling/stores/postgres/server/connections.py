@@ -203,6 +203,10 @@ class PostgresConnections:
         with suppress(load_psycopg().Error, WorkspaceError), self.session() as connection:
             connection.execute(f"ANALYZE (SKIP_LOCKED) {names}")
 
+    def leg_errors(self, leg: str) -> PostgresErrors:
+        """A context in which rows that cannot be decoded are damage of a leg, which the truth mends."""
+        return PostgresErrors(self.place, leg=leg)
+
     def close(self) -> None:
         """Give the connections up; closing twice is fine."""
         pool, self._pool = self._pool, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from findling.domain.errors import (
+    CorruptError,
     DiskFullError,
     FindlingError,
     InvalidValueError,
@@ -16,9 +17,9 @@ from findling.domain.errors import (
 )
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
-__all__ = ["PostgresErrors", "foreign_schema", "is_lost"]
+__all__ = ["PostgresErrors", "damaged_leg", "foreign_schema", "is_lost"]
 
-_UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
+_UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError, MemoryError)
 """Errors of decoding a row that holds something else than was written."""
 
 _LOST = ("08", "57P", "25P03", "25P04")
@@ -63,12 +64,14 @@ _MORE = "raise max_connections or the connection limit of the role, or try again
 class PostgresErrors:
     """A context that translates errors of the server; it may be entered many times.
 
-    With `reads`, a row that cannot be decoded is damage, too.
+    With `reads`, a row that cannot be decoded is damage, too. With the name of a `leg` that damage is the leg's, which
+    the truth mends.
     """
 
-    def __init__(self, place: PostgresPlace, *, reads: bool = False) -> None:
+    def __init__(self, place: PostgresPlace, *, reads: bool = False, leg: str = "") -> None:
         self._place = place
         self._reads = reads
+        self._leg = leg
 
     def __enter__(self) -> None: ...
 
@@ -77,6 +80,8 @@ class PostgresErrors:
             return
         if isinstance(error, load_psycopg().Error):
             translated = _translate(error, self._place.shown)
+        elif self._leg and isinstance(error, _UNREADABLE_ROW):
+            translated = damaged_leg(self._leg, self._place, repr(error))
         elif self._reads and isinstance(error, _UNREADABLE_ROW):
             translated = _damaged(self._place.shown, f"a row cannot be read: {error!r}")
         else:
@@ -98,6 +103,11 @@ def foreign_schema(place: PostgresPlace) -> StoreDamagedError:
     """The error for a schema `findling` with tables that are not ours."""
     message = f"the schema findling in the database of {place.shown} belongs to another program"
     return StoreDamagedError(message, hint="choose another database, or rename that schema")
+
+
+def damaged_leg(leg: str, place: PostgresPlace, why: str) -> CorruptError:
+    """The error for a leg that is not what was written."""
+    return CorruptError(f"the {leg} in {place.shown} cannot be read: {why}", hint="findling doctor --repair")
 
 
 def _translate(error: Exception, shown: str) -> FindlingError | None:

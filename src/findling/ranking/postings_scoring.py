@@ -193,7 +193,7 @@ class _Scorer:
     def _factor(self, field: str) -> Scores:
         """By each length, the number of repetitions that count half."""
         if (factor := self._factors.get(field)) is None:
-            usual = self._postings.total(field) / self._postings.entries
+            usual = max(self._postings.total(field), 1) / self._postings.entries  # 0 is damage
             lengths = LENGTHS.astype(np.float64)
             factor = self._factors[field] = STANDARD_K1 * (1 - STANDARD_B + STANDARD_B * lengths / usual)
         return factor

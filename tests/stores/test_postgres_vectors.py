@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 
 from findling.domain.backends import VectorTable
@@ -21,6 +22,7 @@ from findling.stores.postgres.legs import vector_blocks, vector_neighbours, vect
 from findling.stores.postgres.legs.parts_cache import PartsCache
 from findling.stores.postgres.legs.vector_table import PostgresVectors, discard_vectors, vector_state
 from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server_legs import PostgresServerBackend
 from findling.stores.vectors.vector_matrix import VectorMatrix
 from findling.testing.vector_table import VectorTableSuite
 from tests.counts import tries
@@ -192,6 +194,72 @@ def test_without_pgvector_hosts_look_at_every_row(
     table.add([1], [1], np.eye(1, 24, dtype=np.float32))
     table.commit(seq=1)
     assert table.search(np.eye(1, 24, dtype=np.float32)[0], 5).hits == [(1, 1.0)]
+
+
+def test_an_extension_that_was_dropped_and_came_back_is_used_again(postgres: PostgresServer) -> None:
+    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE without_vectors")
+    place = postgres.place().replace("/postgres#", "/without_vectors#")
+    query = np.eye(1, 24, dtype=np.float32)[0]
+    with opened_workspace(place) as connections, opened_workspace(f"{place}-other") as elsewhere:
+        for one in (connections, elsewhere):
+            table = opened_table(one, 0)
+            table.add([1, 2], [1, 1], np.eye(2, 24, dtype=np.float32))
+            table.commit(seq=1)
+        for statement in ("DROP EXTENSION vector CASCADE", "CREATE EXTENSION vector"):
+            with psycopg.connect(postgres.dsn, dbname="without_vectors", autocommit=True) as admin:
+                admin.execute(statement.encode())
+            assert opened_table(connections, 0).search(query, 1).hits == [(1, 1.0)]
+        table = opened_table(connections, 0)
+        table.add([3], [1], query[None])
+        table.commit(seq=2)
+        for one, count in ((connections, 3), (elsewhere, 2)):
+            assert len(opened_table(one, 0).search(query, 5).hits) == count
+        assert index_names(connections) == [f"vector_rows_{connections.ws}_1"]
+        discard_vectors(elsewhere)
+        assert opened_table(elsewhere, 0).search(query, 5).hits == []
+
+
+def index_names(connections: PostgresConnections) -> list[str]:
+    """The indexes of the vectors of a workspace."""
+    names = connections.rows(
+        "SELECT relname::text FROM pg_class WHERE relkind = 'i' AND relname ~ '^vector_rows_[0-9]'"
+    )
+    return sorted(name for (name,) in names if name.startswith(f"vector_rows_{connections.ws}_"))
+
+
+def test_a_walk_that_ends_early_is_no_short_answer(connections: PostgresConnections, postgres: PostgresServer) -> None:
+    chance = np.random.default_rng(4)
+    rows = chance.standard_normal((600, 24)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    query = rows[0]
+    near = np.argsort(-(rows @ query))
+    numbers = np.full(600, 1)
+    numbers[near[:300]] = 2
+    table = opened_table(connections, 200)
+    table.add(range(600), numbers.tolist(), rows)
+    table.commit(seq=1)
+    with psycopg.connect(postgres.dsn, autocommit=True) as admin:
+        admin.execute("ALTER ROLE keeper SET hnsw.max_scan_tuples = 1")
+    try:
+        connections._all_gone()
+        found = table.search(query, 20, allowed={1}).hits
+        assert [cid for cid, _ in found] == near[300:320].tolist()
+    finally:
+        with psycopg.connect(postgres.dsn, autocommit=True) as admin:
+            admin.execute("ALTER ROLE keeper RESET hnsw.max_scan_tuples")
+        connections._all_gone()
+
+
+def test_a_workspace_that_is_dropped_leaves_no_index(postgres: PostgresServer, tmp_path: Path) -> None:
+    place = ordinary_place(postgres)
+    with opened_workspace(place) as connections:
+        table = opened_table(connections, 0)
+        table.add([1], [1], np.eye(1, 24, dtype=np.float32))
+        table.commit(seq=1)
+        assert index_names(connections)
+        PostgresServerBackend(place, tmp_path).drop_store()
+        assert index_names(connections) == []
 
 
 def test_a_role_that_may_create_nothing_does_without_an_index(postgres: PostgresServer) -> None:

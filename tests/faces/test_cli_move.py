@@ -10,6 +10,7 @@ import sqlite3
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -78,6 +79,24 @@ def test_there_and_back(computer: Computer, url: str, postgres: PostgresServer) 
     assert not list(folder.parent.glob(".moving-*"))
     # Nobody else goes on with what was left there.
     assert "no workspace" in other.run("--store", place, "ferry", code=2)
+
+
+def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> None:
+    for number in range(60):  # more than one batch
+        text = " ".join(random.Random(number).choices(WORDS, k=40))
+        (computer.folder.parent / "tree" / f"more{number}.md").write_text(f"# More\n\n{text}\n")
+    computer.run("index", "--workspace", "notes")
+    before = answers(computer)
+    command = [sys.executable, "-m", "findling", "refine", "--gently", "--workspace", "notes"]
+    slowly = {**computer.environment, "FINDLING_SEMANTIC_CPU_SHARE": "0.001"}
+    with BoundedProcess(command, cwd=computer.folder, env=slowly, stdout=PIPE, stderr=PIPE) as reader:
+        while " 0 of" in (status := computer.run("status", "--workspace", "notes")):
+            assert reader.poll() is None, reader.communicate()
+        assert "reading" in status
+        assert "200 of 200" in computer.run("move", "notes", f"{url}#read")
+        assert reader.wait() == 0
+    assert "read 0 of" not in computer.run("status", "--workspace", "notes"), "vectors move, too"
+    assert answers(computer) == before
 
 
 def test_a_place_with_other_content_is_refused(computer: Computer, url: str) -> None:

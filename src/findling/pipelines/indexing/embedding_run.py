@@ -49,6 +49,9 @@ class RefineReport(NamedTuple):
     seconds: float = 0.0
 
 
+_GLANCE_S = 1.0
+"""Longest rest without a look whether to stop: at a hundredth of the time, a batch of 1 s rests for 99."""
+
 Borrow = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
 """Vectors of the same model in other workspaces, by digest."""
 
@@ -84,8 +87,9 @@ def refine(
         if on_progress is not None:
             covered, chunks = store.coverage(model)
             on_progress(RefineProgress(covered, chunks, time.monotonic() - started, read))
-        if cpu_share < 1:
-            time.sleep((time.monotonic() - busy) * (1 / max(cpu_share, 0.01) - 1))
+        rested = time.monotonic() + (time.monotonic() - busy) * (1 / max(cpu_share, 0.01) - 1)
+        while (left_s := rested - time.monotonic()) > 0 and not should_stop():
+            time.sleep(min(left_s, _GLANCE_S))
     covered, chunks = store.coverage(model)
     return RefineReport(read, borrowed, len(withheld), covered, chunks, time.monotonic() - started)
 

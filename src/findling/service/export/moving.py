@@ -20,7 +20,7 @@ from findling.domain.results import SearchAnswer
 from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL
 from findling.pipelines.export.copying import CopyProgress, copy_truth, finish_copy
 from findling.service.engine.engine import Engine
-from findling.service.index.embeddings import READ_UP_TO
+from findling.service.index.embeddings import READ_UP_TO, WANTED
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import is_same_place, shown_url
@@ -38,7 +38,8 @@ QUESTIONS = 200
 _KEPT = (*BUNDLE_KEPT, "indexed_at", "root", "parts", "found", "situated", "manifest", "exact", "graph")
 """The small values that do not depend on the numbers of changes."""
 
-_PATIENCE_S = 10.0
+_PATIENCE_S = 60.0
+"""The patience with a reader in the background, which ends after its batch."""
 
 
 class MoveReport(NamedTuple):
@@ -127,9 +128,13 @@ def _questions(text: str, chance: random.Random) -> Iterator[str]:
 def _still(source: Engine) -> Iterator[None]:
     """Keep writers and the model away from a workspace."""
     files = source.writer.files
-    refine = files.backend.lock("refine")
-    if not refine.acquire(_PATIENCE_S):
-        raise LockedError("another process is having the passages read", hint="findling refine --stop")
+    refine, wanted = files.backend.lock("refine"), files.backend.lock(WANTED)
+    wanted.acquire(0.0)  # another one that wants the passages may hold it as well
+    try:
+        if not refine.acquire(_PATIENCE_S):
+            raise LockedError("another process is having the passages read", hint="findling refine --stop")
+    finally:
+        wanted.release()
     try:
         with files.writing():
             yield

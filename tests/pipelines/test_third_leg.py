@@ -105,7 +105,7 @@ def engine(tmp_path: Path, exact: None) -> Iterator[Engine]:
 def asked(
     engine: Engine, mode: str, query: str = NEEDLE, legs: Mapping[str, float] | None = None, **options: object
 ) -> SearchAnswer:
-    plan = Plan(mode=mode, typos="ignore", route=False, legs=legs or {})
+    plan = Plan(mode=mode, typos="ignore", route=False, leg_weights=legs or {})
     request = SearchRequest(query=query, plan=plan, explain=True, **options)  # type: ignore[arg-type]
     return engine.search(request, refresh=False)
 

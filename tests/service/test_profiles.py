@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.domain.plans import KNOBS, Plan
 from findling.faces.cli.commands.admin.config import config
+from findling.pipelines.retrieve.plan_files import read_plan
 from findling.service.settings.setting_files import format_value, read_file
 from findling.service.settings.settings import PROFILES, Settings, apply_profile, load_settings, plan_of, profile_names
 
@@ -81,7 +82,7 @@ def test_every_knob_of_the_plan_has_a_setting_or_a_place_in_profiles(place: Plac
     others: dict[str, Any] = {
         "weights": {"name": 3.0},
         "affinities": {"ann": 0.5},
-        "legs": {"exact": 0.5},
+        "leg_weights": {"exact": 0.5},
         "alpha": 0.25,
     }
     for name, knob in KNOBS.items():
@@ -102,6 +103,18 @@ def test_every_knob_of_the_plan_has_a_setting_or_a_place_in_profiles(place: Plac
         where = "[profiles.mine]" if table == "search" else f"[profiles.mine.{table}]"
         place.user_file.write_text(f"{where}\n{key} = {shown or format_value(other)}\n")
         assert plan_of(place.load(), "mine") == replace(Plan(profile="mine"), **{name: other}), name
+
+
+def test_the_former_name_of_weights_of_legs_is_told(place: Place) -> None:
+    for own in ("]\nlegs = { exact = 0.5 }", ".legs]\nexact = 0.5", ']\nlegs = "server"'):
+        place.user_file.write_text(f"[profiles.mine{own}\n")
+        with pytest.raises(UnknownSettingError, match="profile mine sets legs, which is called leg_weights now"):
+            place.load()
+    place.user_file.write_text('[profiles.mine.search]\nlegs = "server"\n')
+    with pytest.raises(InvalidValueError, match=r"search\.legs, which is no matter of a single search"):
+        place.load()
+    assert read_plan({"legs": {"exact": 0.5}}) == read_plan({"leg_weights": {"exact": 0.5}})
+    assert read_plan({"legs": {}}) == Plan()
 
 
 def test_own_profiles(place: Place) -> None:

@@ -180,7 +180,7 @@ class Plan:
         project="any",
         http=True,
     )
-    legs: Mapping[str, float] = knob(
+    leg_weights: Mapping[str, float] = knob(
         {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares"
     )
     rrf_k: float = knob(

@@ -35,7 +35,7 @@ _REFINED = "refined"
 
 def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[Weighing | None, dict[str, float]]:
     """The weight of meaning against words with its reason, `None` without meaning, and the weights of all legs."""
-    others = {name: plan.legs.get(name, LEGS[name].weight) for name in legs if name not in (KEYWORD, SEMANTIC)}
+    others = {name: plan.leg_weights.get(name, LEGS[name].weight) for name in legs if name not in (KEYWORD, SEMANTIC)}
     if SEMANTIC not in legs:
         return None, {KEYWORD: 1.0, **others}
     if plan.mode == "semantic":

@@ -262,14 +262,14 @@ def register_leg(kind: LegKind) -> None:
 
 def bound_legs(legs: Retrievers, meaning: Meaning, plan: Plan) -> list[Retriever]:
     """The legs beside the keyword leg that can serve a query by this plan, in the order of the registry."""
-    kinds = [kind for kind in LEGS.values() if plan.mode in kind.modes and plan.legs.get(kind.name, 1.0)]
+    kinds = [kind for kind in LEGS.values() if plan.mode in kind.modes and plan.leg_weights.get(kind.name, 1.0)]
     bound = [kind.bind(legs, meaning) for kind in kinds]
     return [leg for leg in bound if leg is not None]
 
 
 def check_legs(plan: Plan) -> None:
     """Raises InvalidValueError for a weight of a leg that is not there; alpha weighs words and meaning."""
-    for name in plan.legs:
+    for name in plan.leg_weights:
         if name not in LEGS or name in (KEYWORD, SEMANTIC):
             others = [known for known in LEGS if known not in (KEYWORD, SEMANTIC)]
             hint = f"one of {', '.join(others)}" if others else "alpha weighs words and meaning"

@@ -229,7 +229,7 @@ REMOVED: Mapping[str, str] = {
     **{
         knob.row: f"a profile carries it: [profiles.NAME] with {knob.name} = VALUE, and search.profile = NAME"
         for knob in KNOBS.values()
-        if knob.profile and not knob.setting and knob.row != "search.legs"  # which is a setting of another meaning
+        if knob.profile and not knob.setting
     },
     "search.affinity": "a profile carries it: [profiles.NAME.affinities] with alice = 1.0, and search.profile = NAME",
     **{

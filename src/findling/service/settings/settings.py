@@ -263,9 +263,7 @@ def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> 
     """
     is_chosen = is_chosen or settings.origin("search.profile").startswith("flag ")
     weaker = ("default", "user file ", PROJECT_ORIGIN, "profile ", *(("env ",) if is_chosen else ()))
-    # `legs` of a profile weighs them; the setting of that name says where they are.
-    own = [(key, value) for key, value in _values(settings, name).items() if key not in _ONLY_IN_PROFILES]
-    values = {key: value for key, value in own if key in settings}
+    values = {key: value for key, value in _values(settings, name).items() if key in settings}
     changed = {key: value for key, value in values.items() if settings.origin(key).startswith(weaker)}
     return settings.override(changed, f"profile {name}") if changed else settings
 
@@ -343,6 +341,11 @@ def _checked(table: Mapping[str, object], before: Mapping[str, Value], where: st
     rest = {name: value for name, value in table.items() if name not in _TABLES}
     for key, value in (*tables.items(), *flatten(rest)):
         name = key if "." in key else f"search.{key}"
+        if key == "legs" or key.startswith("legs."):
+            raise UnknownSettingError(
+                f"{where} sets legs, which is called leg_weights now",
+                hint="rename it; search.legs says where legs are, and is no matter of a single search",
+            )
         if _row(name, where).user_only and is_stranger:
             raise UntrustedSettingError(
                 f"{where} sets {name}, which a project may not set for you", hint="remove it from there"
@@ -350,7 +353,9 @@ def _checked(table: Mapping[str, object], before: Mapping[str, Value], where: st
         if name in values:
             raise InvalidValueError(f"{where} sets {name} twice", hint="keep one of the two")
         # A search chooses its profile: the values that made or opened the index cannot follow.
-        if name == "search.profile" or not (name.startswith("search.") or name in _READ_BY_EACH_SEARCH):
+        if name in ("search.legs", "search.profile") or not (
+            name.startswith("search.") or name in _READ_BY_EACH_SEARCH
+        ):
             raise InvalidValueError(
                 f"{where} sets {name}, which is no matter of a single search",
                 hint="a profile takes search.*, weights, affinities, semantic.query_budget_ms and rerank.depth",

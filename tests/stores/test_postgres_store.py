@@ -6,9 +6,10 @@ It is used by a role without any privilege: policies bind neither a superuser no
 from __future__ import annotations
 
 import os
+import random
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -26,9 +27,11 @@ from findling.domain.errors import (
 )
 from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
-from findling.domain.queries import Filters
+from findling.domain.queries import All, Field, Filters, Not
+from findling.domain.queries import Any as AnyOf
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
+from findling.stores.filtering import passes
 from findling.stores.postgres.server.connections import connect
 from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.truth.store import PostgresStore
@@ -381,6 +384,36 @@ def test_a_frozen_store_is_one_state_whatever_is_written(store: PostgresStore) -
         assert store.seq() > before[0]
     follower.catch_up(store)
     assert follower.held == held_by(store)
+
+
+def test_endings_of_names_are_compared_in_the_server(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(1)
+    letters = [*"aB.././gZ%_\\", "gz", ".Gz", ".tar.gz", "\u212a", "\u0130", "\0", "\x10", "\n"]
+    made = ("".join(chance.choices(letters, k=chance.randint(0, 7))) for _ in range(400))
+    paths = list(dict.fromkeys(path.strip("/") for path in made))
+    store.write(line_document(f"r{at}", ["x"], path=path) for at, path in enumerate(paths))
+    resources = {number: document.resource for number, document in store.documents(range(1, len(paths) + 1))}
+    endings = ["gz", ".GZ", "tar.gz", "", "%", "_", "\\", "k", "\u0130", "\0", "\ud800", "a/b.gz", "Z\n"]
+    fetched: list[tuple[Any, ...]] = []
+    ask = store.connections.rows
+
+    def asked(statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        fetched.extend(rows := ask(statement, values))
+        return rows
+
+    monkeypatch.setattr(store.connections, "rows", asked)
+    for _ in range(120):
+        some = [Field("ext", tuple(chance.sample(endings, chance.randint(1, 3)))) for _ in range(3)]
+        where = chance.choice(
+            [None, some[0], Not(some[0]), AnyOf((some[0], some[1])), All((Not(AnyOf((some[0], some[1]))), some[2]))]
+        )
+        wanted_ones, unwanted = (tuple(chance.sample(endings, chance.randint(0, 2))) for _ in range(2))
+        filters = Filters(ext=wanted_ones, not_ext=unwanted, where=where)
+        wanted = {number for number, resource in resources.items() if passes(resource, filters)}
+        assert set(store.matching(filters)) == wanted, filters
+    assert {row[1] for row in fetched if len(row) > 1 and row[1].isascii()} <= {""}
+    mixed = Filters(ext=("gz",), where=AnyOf((Field("ext", ("z",)), Field("path", ("b",)))), type=("file", "note"))
+    assert set(store.matching(mixed)) == {number for number, one in resources.items() if passes(one, mixed)}
 
 
 def test_a_closed_store_says_so(place: str) -> None:

@@ -24,6 +24,7 @@ from findling.service.workspace.manifest import (
     write_manifest,
 )
 from findling.service.workspace.quotas import Quota
+from findling.testing.reference.memory_store import MemoryStore
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_an_unchanged_manifest_is_not_written_again(folder: Path) -> None:
 
 def test_an_older_workspace_has_none_and_still_gets_one(folder: Path) -> None:
     assert read_manifest(folder) is None
-    assert quota_of(folder, Settings()) == Quota()
+    assert quota_of(folder, Settings(), MemoryStore()) == Quota()
     write_manifest(folder)
     assert isinstance(read_manifest(folder), Manifest)
 
@@ -142,7 +143,7 @@ def test_a_damaged_manifest_says_so(folder: Path, text: str) -> None:
 
 def test_its_own_quota_wins_over_that_of_the_settings(folder: Path) -> None:
     write_manifest(folder, quota=Quota(resources=3))
-    assert quota_of(folder, Settings()) == Quota(resources=3)
+    assert quota_of(folder, Settings(), MemoryStore()) == Quota(resources=3)
 
 
 def test_a_model_counts_when_the_length_of_its_vectors_is_known() -> None:

@@ -9,11 +9,14 @@ import pytest
 from findling.domain.errors import QuotaError, UsageError
 from findling.domain.resources import Resource
 from findling.service.engine.engine import Engine, open_engine
+from findling.service.export.moving import move_truth
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.quotas import Quota
+from findling.service.workspace.store_url import connect_workspace
 from findling.service.workspace.workspace import PROJECT_FOLDER
-from findling.service.workspace.workspaces import change_workspace, create_workspace
+from findling.service.workspace.workspaces import change_workspace, create_workspace, list_workspaces
+from tests.postgres_servers import PostgresServer
 
 
 @pytest.fixture
@@ -111,3 +114,33 @@ def test_the_settings_limit_a_workspace_that_has_no_quota(home: Path, root: Path
         assert engine.index().skipped["quota"] == 3
     with open_engine(root, settings=settings) as engine:
         assert engine.search("token").total == 5
+
+
+def test_hosts_that_share_a_truth_share_the_limits_of_its_content(
+    postgres: PostgresServer, tmp_path: Path, settings: Settings
+) -> None:
+    place = postgres.place("limits")
+    homes = [tmp_path / name for name in "ab"]
+    create_workspace("team", home=homes[0], place=place, quota=Quota(text=500))
+    name = connect_workspace(place, home=homes[1])
+    change_workspace("team", home=homes[0], limits={"disk": 10**9})
+    here, there = ([account.quota for account in list_workspaces(home)] for home in homes)
+    assert (here, there) == ([Quota(text=500, disk=10**9)], [Quota(text=500)])
+    other = settings.override({"store.home": str(homes[1])}, "test")
+    with open_engine(workspace=name, settings=other) as engine:
+        engine.add([(Resource(rid="note:1", type="note"), "short")])
+        with pytest.raises(QuotaError, match="the quota text allows 500 characters"):
+            engine.add([(Resource(rid="note:2", type="note"), "x" * 500)])
+        _, changed = change_workspace(name, home=homes[1], limits={"text": 0, "resources": 1})
+        assert changed.quota == Quota(resources=1)
+    first = settings.override({"store.home": str(homes[0])}, "test")
+    with open_engine(workspace="team", settings=first) as engine, pytest.raises(QuotaError, match="resources allows 1"):
+        engine.add([(Resource(rid="note:2", type="note"), "x" * 500)])
+    move_truth("team", "home", home=homes[0], settings=settings)
+    manifest = read_manifest(homes[0] / "team")
+    assert manifest is not None
+    assert manifest.quota == Quota(resources=1, disk=10**9)
+    again = postgres.place("limits")
+    move_truth("team", again, home=homes[0], settings=settings)
+    connect_workspace(again, home=tmp_path / "c")
+    assert [account.quota for account in list_workspaces(tmp_path / "c")] == [Quota(resources=1)]

@@ -215,7 +215,7 @@ class _Import:
         store.set_meta(IMPORTING, f"new {self._bundle.identity}")
         settle_root(self._bundle, engine, store, self._tree, self._trust)
         if not store.counts()["resources"]:
-            room = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings))
+            room = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings, store))
             room.require(resources=counts.get("resources", 0), text=counts.get("characters", 0))
         parse, order = self._content.document, self._content.order()
         changed = restore_documents(self._bundle, store, order, parse=parse, admit=self._closed)
@@ -228,7 +228,7 @@ class _Import:
         engine = self._engine
         check_same_files(self._bundle, store.get_meta("root") or "", self._tree, self._trust)
         store.set_meta(IMPORTING, f"merge {self._bundle.identity}")
-        allowance = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings))
+        allowance = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings, store))
 
         def admit(documents: list[Document]) -> list[Document]:
             allowance.check(documents)

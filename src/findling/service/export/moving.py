@@ -25,6 +25,8 @@ from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import is_same_place, shown_url
 from findling.service.workspace.host_files import follow_files
+from findling.service.workspace.manifest import own_quota, share_quota, write_manifest
+from findling.service.workspace.quotas import Quota
 from findling.service.workspace.store_url import name_at
 from findling.service.workspace.truth_moves import prepare_move, switch_truth, tidy_move
 from findling.service.workspace.workspace import PROJECT_FOLDER, backend_at, place_of, workspace_in
@@ -84,6 +86,10 @@ def move_truth(
                     f"{shown_url(url) or draft} holds other content already", hint="name another workspace behind #"
                 )
             _note_models(truth, files.store)
+            # Kept by the truth that hosts share, and in the file of one that they do not.
+            quota = own_quota(found.folder, truth)
+            share_quota(draft, files.store, quota or Quota())
+            write_manifest(found.folder, quota=quota)
             if url and files.store.get_meta("root"):
                 follow_files(found.folder, files.store)
         questions = list(islice(questions_about(truth), QUESTIONS))

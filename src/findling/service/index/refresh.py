@@ -340,7 +340,7 @@ class DiskIndex:
         self._announce(on_progress, reason)
         files = self._files
         subject = str(self._root / self._only if self._only else self._root)
-        allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
+        allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings, files.store))
         write_manifest(files.folder, root=subject, preprocessing=preprocessing_of(self._settings))
         keep_manifest(files)
         claim_files(files.folder, files.store)

@@ -119,7 +119,8 @@ class WorkspaceWriter:
             return True  # it is rebuilt
 
     def _allowance(self) -> Allowance:
-        return Allowance(self.files.store, self.files.folder, quota_of(self.files.folder, self.settings))
+        store, folder = self.files.store, self.files.folder
+        return Allowance(store, folder, quota_of(folder, self.settings, store))
 
     def put(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
         """Upsert documents and delete resources by their ids; tells how many changed."""

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
-from findling.domain.errors import FormatError, ManifestError
+from findling.domain.errors import FormatError, ManifestError, StoreDamagedError
 from findling.domain.values import read_json
 from findling.service.workspace.quotas import Quota, effective_quota
-from findling.service.workspace.workspace import is_name
+from findling.service.workspace.workspace import is_name, place_of
 from findling.stores.filesystem import write_whole
 
 if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
     from findling.models.ports import Embedder
     from findling.service.settings.settings import Settings
 
@@ -30,9 +31,11 @@ __all__ = [
     "Model",
     "Preprocessing",
     "model_of",
+    "own_quota",
     "preprocessing_of",
     "quota_of",
     "read_manifest",
+    "share_quota",
     "write_manifest",
 ]
 
@@ -40,6 +43,9 @@ MANIFEST_FILE = "manifest.json"
 
 SCHEMA_VERSION = "1.0"
 """A reader of a major number reads every file with it, and keeps unknown keys."""
+
+_QUOTA = "quota"
+"""Name of the small value with the limits of the content, in a truth that hosts share."""
 
 
 class Model(NamedTuple):
@@ -148,10 +154,32 @@ def model_of(embedder: Embedder | None) -> Model | None:
     return Model(embedder.name, embedder.dimensions) if embedder is not None and embedder.dimensions else None
 
 
-def quota_of(folder: Path, settings: Settings) -> Quota:
-    """The limits of the workspace in a folder. Raises as `read_manifest` does."""
+def quota_of(folder: Path, settings: Settings, store: TruthStore) -> Quota:
+    """The limits of the workspace in a folder: its own, then those of the settings. Raises as `read_manifest` does."""
+    return effective_quota(own_quota(folder, store), settings)
+
+
+def own_quota(folder: Path, store: TruthStore) -> Quota | None:
+    """The limits that the workspace itself has. Raises as `read_manifest` does.
+
+    A truth that hosts share holds those of its content; the disk is that of each host.
+    """
     manifest = read_manifest(folder)
-    return effective_quota(manifest.quota if manifest else None, settings)
+    own = (manifest.quota if manifest else None) or Quota()
+    if place_of(folder) and (noted := store.get_meta(_QUOTA)) is not None:
+        try:
+            own = _part(Quota, _QUOTA, json.loads(noted))._replace(disk=own.disk)
+        except (TypeError, ValueError) as error:
+            raise StoreDamagedError(
+                f"the quota of {folder.name} is damaged: {error}", hint="findling doctor"
+            ) from error
+    return own if any(own) else None
+
+
+def share_quota(folder: Path, store: TruthStore, quota: Quota) -> None:
+    """Note the limits of a workspace for all hosts that share its truth. The caller holds the write lock."""
+    if place_of(folder):
+        store.set_meta(_QUOTA, json.dumps({"resources": quota.resources, "text": quota.text}))
 
 
 def _manifest(document: dict[str, Any]) -> Manifest:

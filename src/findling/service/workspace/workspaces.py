@@ -17,7 +17,7 @@ from findling.domain.backends import BackendLock
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.service.workspace import workspace_folders as folders
 from findling.service.workspace.backends import folder_of_url, is_url, shown_url
-from findling.service.workspace.manifest import Manifest, read_manifest, write_manifest
+from findling.service.workspace.manifest import Manifest, own_quota, read_manifest, share_quota, write_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
 from findling.service.workspace.workspace import (
     PLACE_FILE,
@@ -127,6 +127,7 @@ def account_of(found: FoundWorkspace) -> WorkspaceAccount:
         manifest = read_manifest(found.folder) or Manifest()
         with closing(backend_at(found.folder).open_store(readonly=True)) as store:
             counts, indexed_at, root = store.counts(), store.get_meta("indexed_at"), store.get_meta("root")
+            quota = own_quota(found.folder, store)
     except FindlingError as error:
         return WorkspaceAccount(**known, root="", problem=error.message)
     return WorkspaceAccount(
@@ -138,7 +139,7 @@ def account_of(found: FoundWorkspace) -> WorkspaceAccount:
         indexed_at=float(indexed_at) if indexed_at else None,
         created_at=manifest.created_at,
         shared=manifest.shared,
-        quota=manifest.quota,
+        quota=quota,
         is_root_missing=bool(root) and not Path(root or "").exists(),
     )
 
@@ -178,7 +179,7 @@ def create_workspace(
                 draft.mkdir(mode=0o700)
                 if is_url(place) and elsewhere is None:
                     write_whole(draft / PLACE_FILE, place.encode())
-                _create_store(draft, str(indexed or ""))
+                _create_store(draft, str(indexed or ""), quota)
                 write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
                 if place == "project":
                     folders.keep_out_of_git(draft)
@@ -188,7 +189,7 @@ def create_workspace(
     return FoundWorkspace(name, target)
 
 
-def _create_store(folder: Path, root: str) -> None:
+def _create_store(folder: Path, root: str, quota: Quota | None) -> None:
     """Create the truth of a new workspace; one that others have created at the same place keeps its root."""
     backend = backend_at(folder)
     with WriterQueue.of(folder).locked(LOCK_PATIENCE_S):
@@ -197,6 +198,8 @@ def _create_store(folder: Path, root: str) -> None:
             if store.get_meta("root") is None:
                 store.set_meta("root", root)
             backend.identify(store)
+            if quota is not None:
+                share_quota(folder, store, quota)
 
 
 def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
@@ -229,10 +232,10 @@ def change_workspace(
         if shared is not None:
             changes["shared"] = shared
         if limits:
-            before = read_manifest(found.folder) or Manifest()
-            quota = (before.quota or Quota())._replace(**limits)
-            changes["quota"] = quota if any(quota) else None
             with closing(backend_at(found.folder).open_store()) as store:
+                quota = (own_quota(found.folder, store) or Quota())._replace(**limits)
+                changes["quota"] = quota if any(quota) else None
+                share_quota(found.folder, store, quota)
                 store.set_meta("limits", "")  # the next refresh retries the files that did not fit
         return found, write_manifest(found.folder, **changes)
 

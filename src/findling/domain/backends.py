@@ -192,10 +192,11 @@ class GraphRows(Protocol):
 
 
 class GraphAtHand(NamedTuple):
-    """The graph that a search may walk, or the reason why there is none."""
+    """The graph that a search may walk, or the reason why there is none, with the next step."""
 
     rows: GraphRows | None
-    lack: str = ""
+    lack: str = "this place of the index has no graph"
+    fix: str = ""
 
 
 class GraphLeg(LegIndex, GraphRows, Protocol):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.backends import GraphAtHand
 from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import All, Filters, Phrase
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood
     from findling.domain.resources import StoredChunk
 
-__all__ = ["MOST_HOPS", "NOT_YET", "related"]
+__all__ = ["MOST_HOPS", "related"]
 
 MOST_HOPS = 4
 """Steps of the longest path: two from each end is as far as the neighbourhood of both goes."""
@@ -53,7 +54,6 @@ _BY_WORDS = 30
 
 _SHARED_NAMES = 3
 _LONGEST_LINE = 240
-NOT_YET = "ask again in a moment, or run findling index"
 
 
 @spending()
@@ -71,10 +71,9 @@ def related(
         raise InvalidValueError(f"hops {hops} must be between 1 and {MOST_HOPS}", hint=f"hops {MOST_HOPS}")
     if not entity_key(of) or (to and not entity_key(to)):
         raise InvalidValueError("a thing to relate has no letters or digits", hint="a name, a title or a path")
-    at_hand = legs.graph() if legs.graph is not None else None
-    if at_hand is None or at_hand.rows is None:
-        lack = at_hand.lack if at_hand is not None else "this place of the index has no graph"
-        return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=lack, fix=NOT_YET),))
+    at_hand = legs.graph() if legs.graph is not None else GraphAtHand(None)
+    if at_hand.rows is None:
+        return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=at_hand.lack, fix=at_hand.fix),))
     desk = _Relating(legs, at_hand.rows, below)
     things = [desk.thing(name) for name in (of, to) if name]
     known = [thing for thing in things if thing is not None]

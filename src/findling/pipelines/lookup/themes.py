@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from findling.domain.backends import GraphAtHand
 from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Filters
@@ -17,7 +18,6 @@ from findling.pipelines.answer.entity_names import is_part, labels_of
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked
 from findling.pipelines.lookup.document_names import find_document
-from findling.pipelines.lookup.related import NOT_YET
 from findling.pipelines.retrieve.graph_step import GRAPH, subgraph_of
 from findling.pipelines.retrieve.graph_themes import summary_of
 from findling.pipelines.retrieve.legs import Candidate, Retrievers
@@ -110,10 +110,9 @@ def theme_passages(
 
 def _graph(legs: Retrievers) -> tuple[GraphRows | None, list[Degradation]]:
     """The graph, and everything that is missing."""
-    at_hand = legs.graph() if legs.graph is not None else None
-    if at_hand is None or at_hand.rows is None:
-        lack = at_hand.lack if at_hand is not None else "this place of the index has no graph"
-        return None, [Degradation(what=lack, fix=NOT_YET)]
+    at_hand = legs.graph() if legs.graph is not None else GraphAtHand(None)
+    if at_hand.rows is None:
+        return None, [Degradation(what=at_hand.lack, fix=at_hand.fix)]
     count = len(at_hand.rows)
     cut = f"themes are made of {_MOST_PASSAGES:,} of {count:,} passages"
     return at_hand.rows, [Degradation(what=cut)] if count > _MOST_PASSAGES else []

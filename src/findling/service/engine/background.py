@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.service.workspace.workspace import place_of
+
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
@@ -67,14 +69,20 @@ def reap() -> None:
 
 
 def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:
-    """Run findling in a process that outlives this one; returns whether there is a folder to run it in."""
+    """Run findling in a process that outlives this one; returns whether there is a folder to run it in.
+
+    `arguments` are a command, the path that it is about, and options.
+    """
     reap()
-    if not engine.root.exists():
-        return False
+    folder, (command_name, subject, *options) = engine.root, arguments
+    if not folder.exists():
+        if not place_of(engine.home):
+            return False
+        folder, subject = engine.home, ""  # the files are those of another host
     import subprocess
 
     # -P: the process runs in the searched folder, whose files must not be taken for modules.
-    command = [sys.executable, "-P", "-m", "findling", *arguments]
+    command = [sys.executable, "-P", "-m", "findling", command_name, *filter(None, [subject]), *options]
     if workspace := settings["workspace.name"] or settings["context.workspace"]:
         command += ["--workspace", workspace]
     # A session of its own: it outlives the terminal.
@@ -84,7 +92,7 @@ def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        cwd=engine.root,
+        cwd=folder,
         env=_environment(settings),
     )
     process.returncode = 0  # nobody asks how it ended

@@ -46,6 +46,8 @@ class LazyLeg(ABC, Generic[_Leg]):
         self._guard = threading.RLock()
         self.was_asked = False
         """Whether a search of this process would have gained by the leg, or by more of it."""
+        self.is_refused = False
+        """Whether nothing can be written here, so that there will be no leg either."""
 
     @property
     @abstractmethod
@@ -135,10 +137,13 @@ class LazyLeg(ABC, Generic[_Leg]):
         if self.was_asked or not self.is_able:
             return
         if store.get_meta(self.name) == _WANTED or store.counts()["characters"] >= least:
-            # Where nothing can be written, there will be no leg either.
-            with suppress(DiskFullError, LockedError, ReadOnlyError):
+            try:
                 store.set_meta(self.name, _WANTED)
                 self.was_asked = True
+            except ReadOnlyError:
+                self.is_refused = True
+            except (DiskFullError, LockedError):
+                pass  # the next question asks again
 
 
 class ExactIndex(LazyLeg["ExactLeg"]):

@@ -59,7 +59,7 @@ class GraphIndex(LazyLeg[GraphLeg]):
         may hold what the caller must not see any more. What else is missing leads nowhere and does no harm.
         """
         if not self.is_able:
-            return GraphAtHand(None, "this place of the index has no graph")
+            return GraphAtHand(None)
         try:
             leg = self.opened()
         except StoreDamagedError:
@@ -69,8 +69,16 @@ class GraphIndex(LazyLeg[GraphLeg]):
         if leg is None or leg.seq() != self._files.store.seq():
             self._want()
         if leg is None or leg.seq() < latest:
-            return GraphAtHand(None, "the graph is not there yet")
+            return self._not_yet()
         return GraphAtHand(leg if numbers is None else self._within(leg, frozenset(numbers)))
+
+    def _not_yet(self) -> GraphAtHand:
+        if self.is_refused:
+            what = "the graph is not there yet, and nothing can be written here"
+            return GraphAtHand(None, what, "ask the same once as a user who may write")
+        # An index run is refused where another host follows the files; what it does for legs goes on behind this.
+        others = "" if self._files.is_followed_elsewhere() else ", or run findling index"
+        return GraphAtHand(None, "the graph is not there yet", f"ask again in a moment{others}")
 
     def level_soon(self) -> bool:
         """Bring up the leg that a search has missed, if that takes little time; returns whether it did."""

@@ -313,7 +313,9 @@ class OpenedWorkspace:
         """The leg in step with the truth, rebuilt when it is damaged. The caller holds the lock."""
         try:
             has_leg = self.backend.has_keyword_leg(self.unit)
-            missing = (_OTHER if has_leg else _MISSING) if self._is_missing() else ""
+            # Every host of a shared truth makes its own the first time.
+            absent = _MISSING if self.backend.url.startswith("file:") else ""
+            missing = (_OTHER if has_leg else absent) if self._is_missing() else ""
             self._catch_up()
             self._mended = missing or self._mended
         except StoreDamagedError:

@@ -38,6 +38,13 @@ _URL = r"(?s)([a-z][a-z0-9+.-]+):.*"
 """A scheme has two letters at least: one is a drive of Windows."""
 
 
+_INSTEAD = {
+    "snapshots": "findling export DIR keeps a copy, and so do backups of the place itself",
+    "compact": "nothing: the place releases unused space by itself",
+}
+"""The next step where a place lacks an ability."""
+
+
 def open_backend(place: str | Path, folder: Path | None = None, legs: str = "local") -> Backend:
     """The backend of a place: a path, a `file:` URL, or a URL whose scheme a plugin serves.
 
@@ -116,7 +123,7 @@ def require(backend: Backend, capability: str) -> None:
     """Raise WorkspaceError when a backend does not declare an ability."""
     if not getattr(backend.capabilities, capability):
         message = f"{shown_url(backend.url)} is a place without {capability}"
-        raise WorkspaceError(message, hint="use the tools that come with the place")
+        raise WorkspaceError(message, hint=_INSTEAD[capability])
 
 
 def shown_url(url: str) -> str:

@@ -30,16 +30,16 @@ _ID_FILE = "host.txt"
 def is_followed_elsewhere(folder: Path, store: TruthStore) -> bool:
     """Whether another host follows the files of the workspace in a folder."""
     host = store.get_meta(_HOST)
-    return host is not None and host != _own_id(folder)
+    return host is not None and host != _own_id(folder) and not _is_of_home(host, folder)
 
 
 def follow_files(folder: Path, store: TruthStore) -> None:
     """Have this host follow the files from now on, whoever did before. The caller holds the write lock."""
-    own = _own_id(folder)
+    own, host = _own_id(folder), store.get_meta(_HOST)
     if not own:
-        own = os.urandom(8).hex()
+        own = host if host is not None and _is_of_home(host, folder) else os.urandom(8).hex()
         write_whole(folder / _ID_FILE, own.encode())
-    if store.get_meta(_HOST) != own:
+    if host != own:
         store.set_meta(_HOST, own)
 
 
@@ -57,6 +57,11 @@ def refuse_files_of_others(folder: Path, store: TruthStore) -> None:
             f"another host indexes the files of this workspace: {store.get_meta('root')} there; this one searches them",
             hint=f"findling workspaces set {folder.name} --root PATH, to index a folder of this host instead",
         )
+
+
+def _is_of_home(host: str, folder: Path) -> bool:
+    """Whether a host is this one under another URL: the server was renamed, restored, or goes by two names."""
+    return any(_own_id(other.parent) == host for other in folder.parent.glob(f"*/{_ID_FILE}"))
 
 
 def _own_id(folder: Path) -> str:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 from findling.domain.backends import check_escapes
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.service.workspace.backends import folder_of_url, is_same_place, is_url, open_backend, shown_url
-from findling.service.workspace.workspace import PLACE_FILE, check_name, holds_workspace, home_folder, place_of
+from findling.service.workspace.workspace import (
+    PLACE_FILE,
+    check_name,
+    folder_of,
+    holds_workspace,
+    home_folder,
+    place_of,
+)
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check
@@ -53,10 +60,10 @@ def connect_workspace(url: str, *, home: Path, creates: bool = False) -> str:
 
 
 def examine_store(settings: Settings) -> list[Check]:
-    """The checks of the place at `store.url`, also of one that lets nobody in."""
-    url = settings["store.url"]
-    folder = home_folder(settings["store.home"]) / name_at(url)
-    return list(open_backend(url, folder, settings["search.legs"]).examine())
+    """The checks of the place at `store.url` or of the named workspace, also of one that lets nobody in."""
+    home, name = home_folder(settings["store.home"]), settings["workspace.name"] or settings["context.workspace"]
+    url = settings["store.url"] or (place_of(folder_of(name, home)) if name else "")
+    return list(open_backend(url, home / name_at(url), settings["search.legs"]).examine()) if url else []
 
 
 def name_at(url: str) -> str:

@@ -18,6 +18,7 @@ from findling.service.workspace.workspace import (
     has_store,
     is_formerly_named,
     is_name,
+    place_of,
     pointer_of,
     refuse_link,
 )
@@ -86,8 +87,12 @@ def changing(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def holding(folder: Path) -> Iterator[BackendLock]:
-    """Exclude writers of a workspace. Raises LockedError when another process keeps writing."""
+def holding(folder: Path, *, only_here: bool = False) -> Iterator[BackendLock]:
+    """Exclude writers of a workspace, or those of this host. Raises LockedError when another process keeps writing."""
+    if only_here and place_of(folder):
+        with WriteLock(folder / "write.lock", timeout_s=_PATIENCE_S) as own:
+            yield own
+        return
     from findling.service.workspace.writer_queue import WriterQueue
 
     with WriterQueue.of(folder).locked(_PATIENCE_S) as lock:

@@ -241,11 +241,11 @@ def change_workspace(
 
 
 def drop_workspace(text: str, *, home: Path) -> FoundWorkspace:
-    """Delete the index of a workspace; the indexed files stay as they are, and may be gone.
+    """Delete the index of a workspace; the indexed files stay as they are, and may be gone. So may its server.
 
     Raises NotFoundError when there is none, LockedError when another process is writing it.
     """
-    with _held(text, home) as (found, lock):
+    with _held(text, home, only_here=True) as (found, lock):
         folders.release_on_windows(lock)
         folders.discard(found.folder, home)
         # A killed move across devices may have left its copy.
@@ -264,11 +264,11 @@ def existing_root(root: str | Path) -> Path:
 
 
 @contextmanager
-def _held(text: str, home: Path) -> Iterator[tuple[FoundWorkspace, BackendLock]]:
-    """A workspace, with the locks on the home and on its folder."""
+def _held(text: str, home: Path, *, only_here: bool = False) -> Iterator[tuple[FoundWorkspace, BackendLock]]:
+    """A workspace, with the locks on the home and on the workspace, or on its folder alone."""
     with folders.changing(home):
         found = find_workspace(text, home)
-        with folders.holding(found.folder) as lock:
+        with folders.holding(found.folder, only_here=only_here) as lock:
             yield found, lock
 
 

@@ -74,20 +74,17 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
     settings = resolve(path, workspace=workspace)
     try:
         settings = at_store(settings, creates=True)
-    except WorkspaceError as error:  # a server that lets nobody in
+        with opened(path, settings) as engine:
+            if repair:
+                report = engine.repair()
+                told = f"{counted(report.unchanged, 'resource')}, {counted(report.chunks, 'chunk')}"
+                write(f"rebuilt from {told}, in {report.seconds:.1f} s\n")
+                return 0
+            checks = engine.check()
+    except WorkspaceError as error:  # no index, or a server that does not answer or lets nobody in
         from findling.service.workspace.store_url import examine_store
 
-        return _tell_checks(_check_machine(settings, error, examine_store(settings)), as_json)
-    with opened(path, settings) as engine:
-        if repair:
-            report = engine.repair()
-            told = f"{counted(report.unchanged, 'resource')}, {counted(report.chunks, 'chunk')}"
-            write(f"rebuilt from {told}, in {report.seconds:.1f} s\n")
-            return 0
-        try:
-            checks = engine.check()
-        except WorkspaceError as error:  # no index, or a server that does not answer
-            checks = _check_machine(settings, error, list(engine.writer.files.backend.examine()))
+        checks = _check_machine(settings, error, examine_store(settings))
     return _tell_checks(checks, as_json)
 
 

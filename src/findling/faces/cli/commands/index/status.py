@@ -47,6 +47,7 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
     with opened(path, settings) as engine:
         state = engine.status()
         left_out = engine.skipped() if skipped else engine.failed() if failed else []
+        url = engine.writer.files.backend.url
     daemon = None if (skipped or failed) and not as_json else _ask_daemon(settings)
     if as_json:
         listed = {f"{'skipped' if skipped else 'failed'}_paths": skipped_entries(left_out)} if skipped or failed else {}
@@ -54,7 +55,7 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
     elif skipped or failed:
         write("".join("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) + "\n" for entry in left_out))
     else:
-        write(_describe(state, daemon))
+        write(_describe(state, "" if url.startswith("file:") else f"{url}, here ", daemon))
     return 0
 
 
@@ -120,11 +121,11 @@ def _moment(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
 
 
-def _describe(state: Status, daemon: Mapping[str, Any] | None) -> str:
+def _describe(state: Status, place: str, daemon: Mapping[str, Any] | None) -> str:
     behind = state.seq - state.keyword_seq
     facts = {
         "root": state.root,
-        "index": f"{state.home} ({format_size(state.size_bytes)})",
+        "index": f"{place}{state.home} ({format_size(state.size_bytes)})",
         "resources": f"{state.resources:,}",
         "chunks": f"{state.chunks:,}",
         "characters": f"{state.characters:,}",

@@ -20,7 +20,7 @@ from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import PLAIN
 from tests.postgres_servers import PostgresServer
-from tests.processes import PATIENCE_S, BoundedProcess
+from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 _HOLD = """
 import sys
@@ -212,3 +212,19 @@ def test_a_lock_that_waits_for_another_host_leaves_the_files_of_this_one(
         assert taken.result()
     assert waiting.holder() == os.getpid()
     waiting.release()
+
+
+_AT_THE_END = """
+import atexit, gc
+
+@atexit.register
+def tell():
+    import psycopg
+    print([one for one in gc.get_objects() if isinstance(one, psycopg.Connection) and not one.closed])
+"""
+
+
+def test_a_process_that_ends_closes_its_connections(postgres: PostgresServer, tmp_path: Path) -> None:
+    code = _AT_THE_END + _HOLD.replace("sys.stdin.read()", "lock.release()")
+    done = run_process([sys.executable, "-c", code, postgres.place(), str(tmp_path / "lock")], check=True)
+    assert done.stdout == "held\n[]\n"

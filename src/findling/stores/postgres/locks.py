@@ -7,6 +7,7 @@ row from being cleaned up.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -165,6 +166,13 @@ def _give_back(place: PostgresPlace, connection: Connection) -> None:
             kept.append(connection)
             return
     connection.close()
+
+
+@atexit.register
+def _close_idle() -> None:
+    for kept in _idle.values():
+        while kept:
+            kept.pop().close()
 
 
 def _leave_to_parent() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,18 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("unhurried")
     # A model that was opened stays open: 0.2 s for each of some hundred engines.
     local_model._OPEN = {}  # type: ignore[assignment]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among 700,000 objects of 12,000 tests: 0.5 s each time, and they stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

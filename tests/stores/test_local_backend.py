@@ -16,6 +16,7 @@ from findling.stores.local.backend import LocalBackend
 from findling.testing.backend import BackendSuite
 from findling.testing.keyword_leg import KeywordLegSuite
 from findling.testing.vector_table import VectorTableSuite
+from tests.counts import tries
 
 
 class Local:
@@ -45,7 +46,7 @@ class Local:
 
 
 class TestLocalBackend(Local, BackendSuite):
-    pass
+    worlds = tries(3, short=1)
 
 
 class TestLocalKeywordLeg(Local, KeywordLegSuite):

@@ -17,12 +17,15 @@ from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.server.migrations import migrate
 from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.truth import store as postgres_store
-from findling.testing.backend import BackendSuite, PlaceSuite, TwinWorldsSuite
+from findling.testing.backend import BackendSuite, ConcurrentWritersSuite, PlaceSuite, TwinWorldsSuite
 from findling.testing.samples import LegModel, held_by, line_document, vectors_of
+from tests.counts import tries
 from tests.postgres_servers import PostgresServer
 
 
 class TestPostgresBackend(BackendSuite):
+    worlds = tries(3, short=1)
+
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path, postgres: PostgresServer) -> None:
         self.tmp, self.server = tmp_path, postgres
@@ -34,15 +37,24 @@ class TestPostgresBackend(BackendSuite):
         return Path(mkdtemp(dir=self.tmp))
 
 
-class TestPostgresBackendBehindAPooler(TestPostgresBackend):
+class TestPostgresBackendBehindAPooler(PlaceSuite, ConcurrentWritersSuite):
     """Nothing needs a session: neither locks, nor settings, nor prepared statements."""
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path, postgres: PostgresServer) -> None:
+        self.tmp, self.server = tmp_path, postgres
 
     def make_place(self) -> str:
         return self.server.place().replace("#", "?pooler=transaction#")
 
+    def make_folder(self) -> Path:
+        return Path(mkdtemp(dir=self.tmp))
+
 
 class TestPostgresServerLegs(PlaceSuite, TwinWorldsSuite):
     """All of it with the legs in the database."""
+
+    worlds = tries(3, short=1)
 
     @pytest.fixture(autouse=True)
     def _place(self, tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:

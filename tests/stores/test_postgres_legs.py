@@ -22,6 +22,7 @@ from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.migrations import create_workspace as create_in_server
 from findling.stores.postgres.server.places import parse_place
 from findling.testing.backend import PlaceSuite, TwinWorldsSuite
+from tests.counts import tries
 from tests.postgres_servers import PostgresServer
 from tests.stores.postgres_legs import ordinary_place
 
@@ -53,6 +54,8 @@ def _scheme(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class TestLegsInTheServer(PlaceSuite, TwinWorldsSuite):
+    worlds = tries(3, short=1)
+
     @pytest.fixture(autouse=True)
     def _server(self, postgres: PostgresServer, tmp_path: Path) -> None:
         self.server, self.tmp = postgres, tmp_path

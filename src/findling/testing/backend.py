@@ -225,8 +225,11 @@ class TwinWorldsSuite(_Places):
     A backend that declares `statistics: global` cannot pass, and is not to be used for callers with limited rights.
     """
 
+    worlds = 3
+    """Pairs of worlds to compare."""
+
     def test_hidden_resources_change_no_answer(self) -> None:
-        for seed in range(3):
+        for seed in range(self.worlds):
             chance = random.Random(seed)
             items = [_item(chance, number) for number in range(40)]
             seen = _seen(items)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.counts import tries
+from tests.counts import sample, tries
 from tests.processes import run_process
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ with open(sys.argv[1], "r+b") as file:
 """
 
 
-@pytest.mark.parametrize("searchers", [PROCESSES // 4, PROCESSES * 5 // 8, PROCESSES])
+@pytest.mark.parametrize("searchers", sample([PROCESSES // 4, PROCESSES * 5 // 8, PROCESSES], short=2))
 def test_many_processes_start_from_nothing(
     playground: Playground, new_playground: type[Playground], searchers: int
 ) -> None:
@@ -117,7 +117,7 @@ def test_an_index_that_is_taken_away_while_it_is_used(playground: Playground, nu
     """Nobody does that on purpose; when it happens, every process says what it met and leaves a sound index."""
     playground.plant(FILES)
     commands = [("search", "-l", playground.mark(60)), nuisance, ("index",), nuisance] * 2
-    for _ in range(2):
+    for _ in range(tries(2, short=1)):
         processes = [(command, playground.start(*command)) for command in commands]
         for command, process in processes:
             done = playground.finish(process)

@@ -13,6 +13,7 @@ import pytest
 
 from findling.service.client.daemon import ask_daemon
 from findling.service.client.daemon_state import read_state, running
+from tests.counts import IS_LONG, tries
 from tests.processes import PATIENCE_S, BoundedProcess
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")]
 
-FILES, BURST = 30, 150
+FILES, BURST = 30, tries(150, short=100)
 SEARCHES, LINES = 8, 40
 
 
@@ -49,7 +50,7 @@ def count(playground: Playground) -> int:
         return engine.status().resources
 
 
-@pytest.mark.parametrize("taken_in", [1, 60])
+@pytest.mark.parametrize("taken_in", [1, 60] if IS_LONG else [60])
 def test_a_daemon_that_is_killed_while_it_writes_loses_nothing(playground: Playground, taken_in: int) -> None:
     playground.settings = {"FINDLING_INDEX_BATCH_BYTES": "5000"}
     playground.plant(FILES)

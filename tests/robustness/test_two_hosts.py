@@ -19,7 +19,7 @@ from tests.counts import IS_LONG, tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 
-SECONDS = 120.0 if IS_LONG else 3.0
+SECONDS = 120.0 if IS_LONG else 1.5
 
 _HOST = """
 import json, sys, time

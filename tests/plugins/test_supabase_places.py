@@ -11,11 +11,10 @@ from tempfile import mkdtemp
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import TruthStore
 from findling.service.workspace.backends import open_backend
 from findling.stores.postgres.backend import PostgresBackend
 from findling.testing.backend import BackendSuite
-from findling.testing.truth_store import TruthStoreSuite
+from tests.counts import tries
 from tests.poolers import pooled, why_no_pooler
 from tests.postgres_servers import PostgresServer
 from tests.processes import run_process
@@ -75,15 +74,9 @@ class Pooled:
 
 @pytest_pooler
 class TestSupabaseBackend(Pooled, BackendSuite):
-    pass
+    """Its store is the one of `tests/stores/test_postgres_pooler.py`, which passes the suite of stores there."""
 
-
-@pytest_pooler
-class TestSupabaseStore(Pooled, TruthStoreSuite):
-    def make_store(self) -> TruthStore:
-        backend = open_backend(self.make_place(), self.make_folder())
-        backend.create_store()
-        return backend.open_store()
+    worlds = tries(3, short=1)
 
 
 @pytest_pooler

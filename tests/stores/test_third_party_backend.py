@@ -33,7 +33,13 @@ def package(tmp_path: Path) -> Path:
 def environment(package: Path) -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(package / "site"), os.environ.get("PYTHONPATH", "")]))
     own = {"FINDLING_HOME": str(package / "home"), "FINDLING_CONFIG": str(package / "none.toml")}
-    return {**os.environ, **own, "PYTHONPATH": path, "FINDLING_SEMANTIC_REFINE": "never"}
+    return {
+        **os.environ,
+        **own,
+        "PYTHONPATH": path,
+        "FINDLING_SEMANTIC_REFINE": "never",
+        "FINDLING_SEARCH_MODE": "keyword",
+    }
 
 
 def test_it_passes_every_suite(package: Path) -> None:

@@ -21,6 +21,7 @@ from findling.stores.keyword.postings_reader import PostingsReader, SegmentInSig
 from findling.stores.keyword.segment_files import made_for
 from findling.stores.postgres.keyword.keyword_merge import join_heads, join_rows, to_join, with_dead
 from findling.stores.postgres.keyword.keyword_tables import (
+    SELECT_STATE,
     UNITS,
     KeywordState,
     Known,
@@ -58,8 +59,8 @@ _BRIEF_S = 0.2
 
 def read_keyword_state(connections: PostgresConnections, unit: str) -> KeywordState:
     """The state of a leg, of whatever owner."""
-    with connections.reading() as connection:
-        return begin_keyword_state(connection, connections.ws, UNITS[unit])
+    row = connections.row(SELECT_STATE, (connections.ws, UNITS[unit]))
+    return KeywordState(*row) if row else KeywordState()
 
 
 def discard_keyword_leg(connections: PostgresConnections, unit: str) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
 
 __all__ = [
+    "SELECT_STATE",
     "UNITS",
     "KeywordState",
     "Known",
@@ -56,12 +57,12 @@ class StoredSegment(NamedTuple):
     dead: NDArray[np.bool_] | None
 
 
-_STATE = "SELECT owner, seq, generation, next_segment FROM findling.keyword_legs WHERE ws = %s AND unit = %s"
+SELECT_STATE = "SELECT owner, seq, generation, next_segment FROM findling.keyword_legs WHERE ws = %s AND unit = %s"
 
 
 def begin_keyword_state(connection: Connection, ws: int, unit: int) -> KeywordState:
     """The state of a leg, of whatever owner."""
-    row = connection.execute(_STATE, (ws, unit)).fetchone()
+    row = connection.execute(SELECT_STATE, (ws, unit)).fetchone()
     return KeywordState(*row) if row else KeywordState()
 
 

@@ -169,13 +169,15 @@ class ServerPostings(SegmentedPostings):
         return self._stored[at].directory.key, number
 
     def _fetch(self, lacking: Mapping[tuple[int, int], int]) -> None:
+        from findling.stores.postgres.server.arrays import integers
+
         keys = [*lacking]
         found = self._connections.rows(
             _FETCH,
             (
-                [self._stored[at].number for at, _ in keys],
-                [number for _, number in keys],
-                [*lacking.values()],
+                integers([self._stored[at].number for at, _ in keys]),
+                integers([number for _, number in keys]),
+                integers(lacking.values()),
                 self._connections.ws,
                 self._unit,
             ),

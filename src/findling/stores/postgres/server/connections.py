@@ -27,9 +27,9 @@ from findling.stores.postgres.server.formats import newer_format, newest_format
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg, parse_place
 
 if TYPE_CHECKING:
-    import psycopg
+    from findling.stores.postgres.server.round_trips import ServerConnection
 
-    Connection = psycopg.Connection[tuple[Any, ...]]
+    Connection = ServerConnection
 
 __all__ = ["BUSY_SECONDS", "ENDLESS", "PostgresConnections", "connect"]
 
@@ -62,14 +62,14 @@ def connect(place: PostgresPlace) -> Connection:
     psycopg = load_psycopg()
     # A connection knows the ways to send an array that were registered before it was made.
     import findling.stores.postgres.server.arrays  # noqa: F401
+    from findling.stores.postgres.server.round_trips import ServerConnection
 
     options: dict[str, Any] = {"client_encoding": "UTF8", "fallback_application_name": "findling"}
     if "connect_timeout" not in psycopg.conninfo.conninfo_to_dict(place.dsn) and "PGCONNECT_TIMEOUT" not in os.environ:
         options["connect_timeout"] = _CONNECT_SECONDS
     threshold = None if place.is_pooled else _PREPARED_AFTER
     with PostgresErrors(place):
-        connection: Connection = psycopg.connect(place.dsn, autocommit=True, prepare_threshold=threshold, **options)
-    return connection
+        return ServerConnection.connect(place.dsn, autocommit=True, prepare_threshold=threshold, **options)
 
 
 class PostgresConnections:
@@ -135,6 +135,8 @@ class PostgresConnections:
         try:
             with self.read_errors:
                 yield connection
+                # A rollback would have psycopg forget all statements that the server has planned: 1 ms a question.
+                connection.execute("COMMIT")
         finally:
             self._end(connection)
 
@@ -221,12 +223,7 @@ class PostgresConnections:
             connection, is_new = self._take()
             try:
                 with self.read_errors:
-                    # All statements up to the end of a pipeline are one transaction, and one round trip.
-                    with connection.pipeline():
-                        if ws is not None:
-                            connection.execute("SELECT set_config('findling.ws', %s, true)", (str(ws),))
-                        cursor = connection.cursor(binary=True).execute(statement, values)
-                    return cursor.fetchall()
+                    return connection.rows(statement, values, ws)
             except WorkspaceError as error:
                 if is_new or not _is_lost(error):
                     raise

@@ -1,0 +1,116 @@
+"""Statements that read take one round trip, keep their plans, and end with a lost connection as others do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from findling.domain.errors import StoreDamagedError
+from findling.stores.postgres.server.arrays import bigints, texts
+from findling.stores.postgres.server.connections import PostgresConnections, connect
+from findling.stores.postgres.server.places import parse_place
+from findling.stores.postgres.server.round_trips import ServerConnection
+from tests.postgres_servers import PostgresServer
+from tests.stores.postgres_legs import opened_workspace, ordinary_place
+
+PLANS = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'findling_' || chr(37)"
+
+
+@pytest.fixture
+def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
+    with opened_workspace(ordinary_place(postgres)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def connection(postgres: PostgresServer) -> Iterator[ServerConnection]:
+    with connect(parse_place(postgres.place())) as opened:
+        yield opened
+
+
+def test_values_arrive_as_they_were_sent(connection: ServerConnection) -> None:
+    large = b"\x00\xff" * 1_000_000
+    asked = "SELECT %s::bigint, %s::text, %s::bytea, %s::bigint[], %b::text[], NULL"
+    for _ in range(6):
+        found = connection.rows(asked, (1 << 40, "ä日", large, bigints([1, None, 3]), texts(["a", "ö"])))
+        assert found == [(1 << 40, "ä日", large, [1, None, 3], ["a", "ö"], None)]
+    assert connection.rows("SELECT number FROM generate_series(1, 3) number", ()) == [(1,), (2,), (3,)]
+    assert connection.rows("SELECT FROM generate_series(1, 2)", ()) == [(), ()]
+
+
+def test_the_setting_ends_with_its_statement(connection: ServerConnection) -> None:
+    asked = "SELECT current_setting('findling.ws', true)"
+    assert connection.rows(asked, (), 7) == [("7",)]
+    assert connection.rows(asked, ()) == [("",)]
+
+
+def test_a_statement_that_comes_again_is_planned_once(connection: ServerConnection) -> None:
+    for number in range(9):
+        assert connection.rows("SELECT %s + 1", (number,), 1) == [(number + 1,)]
+    assert connection.rows(PLANS, ()) == [(2,)]
+    for shape in range(300):
+        for _ in range(5):
+            connection.rows(f"SELECT {shape}", ())
+    assert connection.rows(PLANS, ()) == [(100,)]
+
+
+def test_nothing_is_planned_behind_a_pooler(postgres: PostgresServer) -> None:
+    place = postgres.place().replace("#", "?pooler=transaction#")
+    with connect(parse_place(place)) as connection:
+        for number in range(9):
+            assert connection.rows("SELECT %s + 1", (number,), 1) == [(number + 1,)]
+        assert connection.rows(PLANS, ()) == [(0,)]
+
+
+def test_plans_outlive_a_state_that_was_read(connections: PostgresConnections) -> None:
+    asked = "SELECT name FROM findling.workspaces WHERE ws = %s"
+    for _ in range(9):
+        connections.rows(asked, (connections.ws,))
+    ((plans,),) = connections.rows(PLANS)
+    assert plans
+    with connections.reading() as connection:
+        for _ in range(9):
+            connection.execute(asked, (connections.ws,))
+    assert connections.rows(PLANS) == [(plans,)]
+
+
+def test_a_plan_that_is_gone_is_made_again(connection: ServerConnection) -> None:
+    for _ in range(9):
+        connection.rows("SELECT 1 + %s", (1,), 1)
+    connection.execute("DEALLOCATE ALL")
+    assert connection.rows("SELECT 1 + %s", (1,), 1) == [(2,)]
+
+
+def test_an_error_leaves_the_connection_idle(connection: ServerConnection) -> None:
+    for _ in range(9):
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            connection.rows("SELECT 1 / %s", (0,), 1)
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            connection.rows("SELECT * FROM nowhere WHERE number = %s", (0,), 1)
+        with pytest.raises(psycopg.DataError):
+            connection.rows("SELECT %s", ("a\0b",), 1)
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert connection.rows("SELECT %s", ("a",), 1) == [("a",)]
+    assert connection.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_lost_connection_is_told_and_replaced(postgres: PostgresServer, connections: PostgresConnections) -> None:
+    asked = "SELECT pg_backend_pid()"
+    ((first,),) = connections.rows(asked)
+    with psycopg.connect(postgres.dsn, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", (first,))
+        ((second,),) = connections.rows(asked)
+        assert second != first
+        with connect(connections.place) as held:
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", (held.info.backend_pid,))
+            with pytest.raises(psycopg.OperationalError):
+                held.rows(asked, ())
+            assert held.closed
+        with connect(connections.place) as held:
+            with pytest.raises(psycopg.OperationalError):
+                held.rows("SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(60)", (), 1)
+            assert held.closed
+    with pytest.raises(StoreDamagedError):
+        connections.rows("SELECT * FROM findling.nowhere")

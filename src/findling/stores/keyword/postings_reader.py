@@ -15,6 +15,7 @@ from findling.domain.backends import Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import Filters, Node
+from findling.ranking.postings_algebra import Part
 from findling.ranking.postings_scoring import Entries, Matches, matches
 from findling.stores.keyword.posting_segments import (
     PostingRow,
@@ -139,8 +140,9 @@ class PostingsReader:
 
     def __init__(self, postings: SegmentedPostings, scoring: Scoring | None = None) -> None:
         self._postings = postings
-        self._scoring = scoring or Scoring()
         self._number = next(_numbers)
+        self._query = KeywordQuery(PostingsQuery, None, PostingsStatistics(postings), scoring or Scoring())
+        """It knows leaves that were made with all of their postings at hand."""
 
     def size(self) -> int:
         """The number of entries in sight."""
@@ -181,12 +183,15 @@ class PostingsReader:
     ) -> list[tuple[int, float]]:
         """The best chunks that define any of the names, with their scores."""
         asked = [*names]
-
-        def work() -> Matches:
-            query = self._querying().defining(asked, node, filters, weights)
-            return _nothing() if query is None else matches(query, self._postings)
-
-        return self._best(self._postings.settled(work), limit, is_ranked=True)
+        defining = self._asking(lambda query: query.defining(asked, None, filters, weights))
+        entries = self._matches(defining).entries
+        if not len(entries):
+            return []
+        # Under the same filters the tree gives them the scores that it gives all that it finds.
+        ranked = self._found(node, filters, weights)[1]
+        scores = np.zeros(self._postings.slots)
+        scores[ranked.entries] = ranked.scores
+        return self._best(Matches(entries, scores[entries]), limit, is_ranked=True)
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """The frequency of each term in the body."""
@@ -195,17 +200,30 @@ class PostingsReader:
 
     def vocabulary(self, prefix: str = "") -> Iterable[tuple[str, int]]:
         """The words of all text fields that begin so, each with the number of chunks it stands in."""
-        return self._postings.settled(lambda: [*self._querying().words.vocabulary(prefix)])
+        return self._asking(lambda query: [*query.words.vocabulary(prefix)])
 
     def _found(self, node: Node, filters: Filters, weights: Mapping[str, float] | None) -> tuple[BuiltQuery, Matches]:
         """The query for a tree and all that it finds; an answer asks for it up to six times."""
 
         def work() -> tuple[BuiltQuery, Matches]:
-            built = self._querying().build(node, filters, weights)
-            return built, _nothing() if built.query is None else matches(built.query, self._postings)
+            built = self._asking(lambda query: query.build(node, filters, weights))
+            return built, self._matches(built.query)
 
         key = self._number, node, filters, *sorted((weights or {}).items())
-        return current_budget().once(key, lambda: self._postings.settled(work))
+        return current_budget().once(key, work)
+
+    def _asking(self, ask: Callable[[KeywordQuery], _T]) -> _T:
+        """The answer of a query that knows all of the vocabulary that it asks for."""
+
+        def work() -> tuple[KeywordQuery, _T]:
+            query = self._query.branch()
+            return query, ask(query)
+
+        self._query, answer = self._postings.settled(work)
+        return answer
+
+    def _matches(self, part: Part | None) -> Matches:
+        return _nothing() if part is None else self._postings.settled(lambda: matches(part, self._postings))
 
     def _best(self, found: Matches, limit: int, *, is_ranked: bool) -> list[tuple[int, float]]:
         """The best chunks: by score, or the latest where nothing ranks; equals by their turn."""
@@ -218,9 +236,6 @@ class PostingsReader:
         order = np.lexsort((self._postings.column("turn")[entries], keys))[:limit]
         cids = self._postings.column("cid")[entries[order]].tolist()
         return list(zip(cids, scores[order].tolist() if is_ranked else [0.0] * len(cids), strict=True))
-
-    def _querying(self) -> KeywordQuery:
-        return KeywordQuery(PostingsQuery, None, PostingsStatistics(self._postings), self._scoring)
 
 
 _numbers = count()

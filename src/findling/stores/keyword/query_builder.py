@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 import tantivy
@@ -204,6 +205,12 @@ class KeywordQuery:
         self._scoring = scoring
         self._memory: Memory = {}
 
+    def branch(self) -> KeywordQuery:
+        """One that knows the same, and whatever it learns besides is its own."""
+        other = copy(self)
+        other.words, other._scope, other._memory = copy(self.words), copy(self._scope), {**self._memory}
+        return other
+
     def build(self, node: Node, filters: Filters, weights: Mapping[str, float] | None = None) -> BuiltQuery:
         """The query for a tree under filters; `weights` are those of single fields that differ.
 
@@ -219,9 +226,9 @@ class KeywordQuery:
         return BuiltQuery(query, ceiling, leaves.forms)
 
     def defining(
-        self, names: Iterable[str], node: Node, filters: Filters, weights: Mapping[str, float] | None = None
+        self, names: Iterable[str], node: Node | None, filters: Filters, weights: Mapping[str, float] | None = None
     ) -> EngineQuery | None:
-        """The query for chunks under filters that define any of the names, with the scores of a tree."""
+        """The query for chunks under filters that define any of the names; with the scores of a tree, if any."""
         each = [
             [(Occur.Must, self._scope.term("defines", term)) for term in name_terms(name).split()] for name in names
         ]
@@ -229,7 +236,7 @@ class KeywordQuery:
         if not each or limits is None:
             return None
         defined = self._make.boolean_query([(Occur.Should, self._make.boolean_query(both)) for both in each])
-        ranked = self._part(node, self._leaves(weights)).query
+        ranked = None if node is None else self._part(node, self._leaves(weights)).query
         clauses = [(Occur.Must, self._make.const_score_query(defined, 0.0)), *limits]
         return self._make.boolean_query(clauses if ranked is None else [*clauses, (Occur.Should, ranked)])
 

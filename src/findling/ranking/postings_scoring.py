@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -37,6 +38,7 @@ __all__ = [
     "idf",
     "matches",
     "quantised",
+    "shares_of",
 ]
 
 Entries: TypeAlias = NDArray[np.int64]
@@ -81,8 +83,11 @@ class TermPostings(Protocol):
     def term(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
         """The entries with a term, in order, and how often each has it."""
 
-    def places(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
-        """The entries with a term, in order, each as often as it has it, and where."""
+    def shares(self, field: str, term: str) -> tuple[Entries, Scores]:
+        """The entries with a term, in order, and in each the share of the most that it can score."""
+
+    def places(self, field: str, term: str, is_wanted: NDArray[np.bool_]) -> tuple[Entries, NDArray[np.integer]]:
+        """The wanted entries with a term, in order, each as often as it has it, and where; by slot, all in sight."""
 
     def frequency(self, field: str, term: str) -> int:
         """The number of entries with a term."""
@@ -106,6 +111,21 @@ def idf(frequency: int, entries: int) -> float:
     return math.log(1 + (entries - frequency + 0.5) / (frequency + 0.5))
 
 
+def shares_of(field: str, entries: Entries, counts: NDArray[np.integer], postings: TermPostings) -> Scores:
+    """The shares of the most that a term can score, in entries that have it so often."""
+    usual = max(postings.total(field), 1) / postings.entries  # 0 is damage
+    scores: Scores = _factor(usual)[postings.norms(field)[entries]]
+    scores += counts
+    np.divide(counts, scores, out=scores)
+    return scores
+
+
+@lru_cache(maxsize=64)
+def _factor(usual: float) -> Scores:
+    """By each length, the number of repetitions that count half, where a length is usual."""
+    return STANDARD_K1 * (1 - STANDARD_B + STANDARD_B * LENGTHS.astype(np.float64) / usual)
+
+
 def matches(part: Part, postings: TermPostings) -> Matches:
     """The entries that match, with scores of 32 bits, which is what tantivy gives."""
     found = _Scorer(postings).found(part, 1.0)
@@ -114,6 +134,9 @@ def matches(part: Part, postings: TermPostings) -> Matches:
 
 _NO_ENTRIES = np.zeros(0, np.int64)
 _NOTHING = Matches(_NO_ENTRIES, np.zeros(0))
+_FEWER = 16
+"""From so many times fewer entries on, to look each up takes less time than to mark the others."""
+
 _SPAN = 32
 """Bits of a position beside its entry."""
 
@@ -125,7 +148,6 @@ class _Scorer:
         self._postings = postings
         self._marked = np.zeros(postings.slots, np.bool_)
         self._rank = np.zeros(postings.slots, np.int64)
-        self._factors: dict[str, Scores] = {}
 
     def found(self, part: Part, boost: float) -> Matches:
         """The entries that match a part, with scores that count so much."""
@@ -176,27 +198,11 @@ class _Scorer:
         return every[is_given & (numbers >= part.first) & (numbers < part.end)]
 
     def _term(self, part: TermPart, boost: float) -> Matches:
-        entries, counts = self._postings.term(part.field, part.term)
+        entries, shares = self._postings.shares(part.field, part.term)
         if not len(entries):
             return _NOTHING
         weight = idf(self._postings.frequency(part.field, part.term), self._postings.entries)
-        return self._scored(part.field, entries, counts, weight * boost)
-
-    def _scored(self, field: str, entries: Entries, counts: NDArray[np.integer], worth: float) -> Matches:
-        """Entries with a term of this rarity that each has so often."""
-        scores = self._factor(field)[self._postings.norms(field)[entries]]
-        scores += counts
-        np.divide(counts, scores, out=scores)
-        scores *= worth * (STANDARD_K1 + 1)
-        return Matches(entries, scores)
-
-    def _factor(self, field: str) -> Scores:
-        """By each length, the number of repetitions that count half."""
-        if (factor := self._factors.get(field)) is None:
-            usual = max(self._postings.total(field), 1) / self._postings.entries  # 0 is damage
-            lengths = LENGTHS.astype(np.float64)
-            factor = self._factors[field] = STANDARD_K1 * (1 - STANDARD_B + STANDARD_B * lengths / usual)
-        return factor
+        return Matches(entries, shares * (weight * boost * (STANDARD_K1 + 1)))
 
     def _union(self, parts: Sequence[Matches], share: float | None = None) -> Matches:
         """The entries of all parts, with the sum of their scores, or with the best one and a share of the others."""
@@ -248,6 +254,9 @@ class _Scorer:
     def _common(self, lists: Sequence[Entries]) -> Entries:
         entries, *others = sorted(lists, key=len)
         for other in others:
+            if len(entries) * _FEWER < len(other):
+                entries = entries[other[np.searchsorted(other[:-1], entries)] == entries]
+                continue
             self._marked[other] = True
             entries = entries[self._marked[entries]]
             self._marked[other] = False
@@ -275,7 +284,10 @@ class _Scorer:
         counts = np.diff(firsts, append=len(owners))
         frequencies = [self._postings.frequency(part.field, form) for _, forms in words for form in forms]
         worth = sum(idf(frequency, self._postings.entries) for frequency in frequencies if frequency)
-        return self._scored(part.field, owners[firsts], counts, worth * boost)
+        entries = owners[firsts]
+        return Matches(
+            entries, shares_of(part.field, entries, counts, self._postings) * (worth * boost * (STANDARD_K1 + 1))
+        )
 
     def _keys(self, field: str, words: Sequence[tuple[int, Sequence[str]]], slop: int) -> Entries:
         """Beginnings of the row, each an entry and a position in one number; with slop, those of its first word."""
@@ -297,10 +309,9 @@ class _Scorer:
         """Beginnings of rows that have one of the forms at an offset, in marked entries."""
         found = []
         for form in forms:
-            entries, positions = self._postings.places(field, form)
-            is_common = self._marked[entries]
+            entries, positions = self._postings.places(field, form, self._marked)
             # 2 ** 30 keeps what begins before the first word from running into the entry before.
-            found.append((entries[is_common] << _SPAN) + positions[is_common].astype(np.int64) + ((1 << 30) - offset))
+            found.append((entries << _SPAN) + positions.astype(np.int64) + ((1 << 30) - offset))
         if len(found) < 2:
             return found[0] if found else _NO_ENTRIES
         return np.sort(np.concatenate(found))

@@ -218,13 +218,14 @@ def row_counts(row: PostingRow) -> NDArray[np.integer]:
     return unpacked(row.tfs, row.df) if row.tfs else np.ones(row.df, np.uint8)
 
 
-def row_positions(row: PostingRow, counts: NDArray[np.integer]) -> NDArray[np.integer]:
-    """The positions in all entries, one after the other."""
-    total = int(counts.sum(dtype=np.int64))
-    steps = unpacked(row.positions, total)
-    if total == row.df:
-        return steps
-    summed = np.cumsum(steps, dtype=np.int64)
-    firsts = np.cumsum(counts, dtype=np.int64) - counts
-    positions: Entries = summed - np.repeat(summed[firsts] - steps[firsts], counts)
+def row_positions(row: PostingRow, counts: NDArray[np.integer], kept: Entries) -> NDArray[np.integer]:
+    """The positions in those of the entries whose places in the row are kept, one after the other."""
+    if not row.tfs:
+        return unpacked(row.positions, row.df)[kept]
+    ends = np.cumsum(counts, dtype=np.int64)
+    steps, own = unpacked(row.positions, int(ends[-1])), counts[kept].astype(np.int64)
+    starts, before = ends[kept] - own, np.cumsum(own) - own
+    chosen = steps[np.repeat(starts - before, own) + np.arange(int(own.sum()))]
+    summed = np.cumsum(chosen, dtype=np.int64)
+    positions: Entries = summed - np.repeat(summed[before] - chosen[before], own)
     return positions

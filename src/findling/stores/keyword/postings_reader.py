@@ -16,7 +16,7 @@ from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.ranking.postings_algebra import Part
-from findling.ranking.postings_scoring import Entries, Matches, matches
+from findling.ranking.postings_scoring import Entries, Matches, Scores, matches, shares_of
 from findling.stores.keyword.posting_segments import (
     PostingRow,
     SegmentHead,
@@ -50,6 +50,7 @@ class SegmentedPostings:
         self._bases = [0, *np.cumsum([len(one.head) for one in segments], dtype=int).tolist()]
         self.slots = self._bases[-1]
         self.entries = len(self.every())
+        self._totals: dict[str, int] = {}
         self._norms: dict[str, NDArray[np.uint8]] = {}
         self._columns: dict[str, NDArray[np.int64]] = {}
 
@@ -74,10 +75,12 @@ class SegmentedPostings:
         return np.flatnonzero(np.concatenate(sights)) if sights else _NO_ENTRIES
 
     def total(self, field: str) -> int:
-        lengths = (
-            head.lengths[field] if sight is None else head.lengths[field][sight] for head, sight in self._segments
-        )
-        return sum(int(one.sum(dtype=np.int64)) for one in lengths)
+        if (total := self._totals.get(field)) is None:
+            each = [
+                head.lengths[field] if sight is None else head.lengths[field][sight] for head, sight in self._segments
+            ]
+            total = self._totals[field] = sum([int(one.sum(dtype=np.int64)) for one in each])
+        return total
 
     def norms(self, field: str) -> NDArray[np.uint8]:
         if (norms := self._norms.get(field)) is None:
@@ -92,18 +95,22 @@ class SegmentedPostings:
         return column
 
     def term(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
-        found = [self._in_sight(number, row)[:2] for number, row in self.rows(field, term)]
-        return _joined(found)
+        return _joined([self._in_sight(number, row) for number, row in self.rows(field, term)])
 
-    def places(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
+    def shares(self, field: str, term: str) -> tuple[Entries, Scores]:
+        entries, counts = self.term(field, term)
+        return entries, shares_of(field, entries, counts, self) if len(entries) else np.zeros(0)
+
+    def places(self, field: str, term: str, is_wanted: NDArray[np.bool_]) -> tuple[Entries, NDArray[np.integer]]:
         found = []
         for number, row in self.rows(field, term, with_positions=True):
-            entries, counts, is_seen = self._in_sight(number, row)
-            all_counts = row_counts(row)
-            positions = row_positions(row, all_counts)
-            if is_seen is not None:
-                positions = positions[np.repeat(is_seen, all_counts)]
-            found.append((np.repeat(entries, counts), positions))
+            entries = row_entries(row)
+            base = self._bases[number]
+            kept = np.flatnonzero(is_wanted[base : self._bases[number + 1]][entries])
+            if len(kept):
+                counts = row_counts(row)
+                owners = np.repeat(entries[kept].astype(np.int64) + base, counts[kept])
+                found.append((owners, row_positions(row, counts, kept)))
         return _joined(found)
 
     def frequency(self, field: str, term: str) -> int:
@@ -117,14 +124,13 @@ class SegmentedPostings:
             total += row.df if sight is None else int(np.count_nonzero(sight[row_entries(row)]))
         return total
 
-    def _in_sight(self, number: int, row: PostingRow) -> tuple[Entries, NDArray[np.integer], NDArray[np.bool_] | None]:
-        """Those entries of a row that are in sight, how often each has the term, and which of the row they are."""
+    def _in_sight(self, number: int, row: PostingRow) -> tuple[Entries, NDArray[np.integer]]:
+        """Those entries of a row that are in sight, and how often each has the term."""
         entries, counts = row_entries(row), row_counts(row)
-        sight, is_seen = self._segments[number].sight, None
-        if sight is not None:
+        if (sight := self._segments[number].sight) is not None:
             is_seen = sight[entries]
             entries, counts = entries[is_seen], counts[is_seen]
-        return entries.astype(np.int64) + self._bases[number], counts, is_seen
+        return entries.astype(np.int64) + self._bases[number], counts
 
 
 def _joined(lists: Sequence[tuple[Entries, NDArray[np.integer]]]) -> tuple[Entries, NDArray[np.integer]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
@@ -115,26 +116,30 @@ class BlockDirectory:
 class PostingBlock:
     """A block that was fetched: with its frequencies, with its entries (level 1), with its positions (level 2)."""
 
-    def __init__(self, level: int, data: Sequence[bytes | None]) -> None:
+    def __init__(self, data: Sequence[bytes | None]) -> None:
+        self.level = 0 if data[2] is None else 1 if data[5] is None else 2
         terms, dfs, sizes, docs, tfs, positions = (one or b"" for one in data)
-        self.level = level
         self.terms = terms.decode("utf-8", "surrogatepass").split("\n")
         self.dfs = unpacked(dfs, len(self.terms)).tolist()
         if max(self.dfs) > MOST_ENTRIES:  # before anything takes so much memory
             raise ValueError(f"a term is in {max(self.dfs):,} entries of a segment")
         self.size = sum(map(len, (terms, dfs, sizes, docs, tfs, positions))) + 100 * len(self.terms)
         self._data = docs, tfs, positions
-        self._ends: list[list[int]] = []
-        self._sizes: NDArray[np.integer] = np.zeros((0, 3), np.int64)
-        if level:
-            self._sizes = unpacked(sizes, 3 * len(self.terms)).reshape(-1, 3)
-            self._ends = np.cumsum(self._sizes, axis=0, dtype=np.int64).tolist()
+        self._packed_sizes = sizes
 
-    def begun(self, prefix: str) -> list[str]:
-        """The terms that begin so."""
+    @cached_property
+    def _sizes(self) -> NDArray[np.integer]:
+        return unpacked(self._packed_sizes, 3 * len(self.terms)).reshape(-1, 3)
+
+    @cached_property
+    def _ends(self) -> list[list[int]]:
+        ends: list[list[int]] = np.cumsum(self._sizes, axis=0, dtype=np.int64).tolist()
+        return ends
+
+    def begun(self, prefix: str) -> slice:
+        """The places of the terms that begin so."""
         first = bisect_left(self.terms, prefix)
-        last = bisect_left(self.terms, f"{prefix}\U0010ffff", first) if prefix else len(self.terms)
-        return self.terms[first:last]
+        return slice(first, bisect_left(self.terms, f"{prefix}\U0010ffff", first) if prefix else len(self.terms))
 
     def find(self, term: str) -> int | None:
         """The place of a term."""

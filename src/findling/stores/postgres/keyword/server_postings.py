@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from findling.domain.budgets import trying
 from findling.domain.errors import ReplacedError
+from findling.ranking.postings_scoring import Entries, Scores
 from findling.stores.keyword.posting_segments import PostingRow
 from findling.stores.keyword.postings_reader import SegmentedPostings, SegmentInSight
 from findling.stores.postgres.keyword.keyword_tables import StoredSegment
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ServerPostings"]
 
 _T = TypeVar("_T")
+_Array = TypeVar("_Array", bound=NDArray[Any])
 
 _ROUNDS = 12
 """Round trips of one question; three are usual at most."""
@@ -35,10 +40,12 @@ _COUNTED, _LISTED, _PLACED = range(3)
 _FETCH = """
 SELECT q.line, b.* FROM unnest(%s::integer[], %s::integer[], %s::integer[])
     WITH ORDINALITY AS q(segment, block, level, line),
-    LATERAL (SELECT terms, dfs, CASE WHEN q.level > 0 THEN sizes END, CASE WHEN q.level > 0 THEN docs END,
-        CASE WHEN q.level > 0 THEN tfs END, CASE WHEN q.level > 1 THEN positions END FROM findling.keyword_blocks
+    LATERAL (SELECT terms, dfs, CASE WHEN f.level > 0 THEN sizes END, CASE WHEN f.level > 0 THEN docs END,
+        CASE WHEN f.level > 0 THEN tfs END, CASE WHEN f.level > 1 THEN positions END
+        FROM findling.keyword_blocks, greatest(q.level, (octet_length(docs) < 4000)::integer) f(level)
         WHERE ws = %s AND unit = %s AND segment = q.segment AND block = q.block OFFSET 0) b
 """
+"""A block comes with its entries where these are few: most terms then need no fetch but that of the vocabulary."""
 
 
 _MOST_ROWS = 20_000
@@ -72,6 +79,8 @@ class ServerPostings(SegmentedPostings):
         self._ranges: dict[tuple[str, str], list[str]] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._lacking = _Lacking()
+        self._key = object()
+        """No other state has it in the cache of this process."""
 
     def rows(self, field: str, term: str, *, with_positions: bool = False) -> Sequence[tuple[int, PostingRow]]:
         return self._row(field, term, _PLACED if with_positions else _LISTED) or ()
@@ -84,6 +93,12 @@ class ServerPostings(SegmentedPostings):
                 self._counts[field, term] = count
         return count
 
+    def term(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
+        return self._kept(("entries", field, term), lambda: super(ServerPostings, self).term(field, term))
+
+    def shares(self, field: str, term: str) -> tuple[Entries, Scores]:
+        return self._kept(("shares", field, term), lambda: super(ServerPostings, self).shares(field, term))
+
     def begun(self, field: str, prefix: str) -> Sequence[str]:
         if (found := self._ranges.get((field, prefix))) is not None:
             return found
@@ -94,14 +109,23 @@ class ServerPostings(SegmentedPostings):
         if any(block is None for _, block in blocks):
             return []
         at_hand = [(at, block) for at, block in blocks if block is not None]
-        if len(self._stored) == 1:
-            terms = [term for _, block in at_hand for term in block.begun(prefix)]
-        else:
-            terms = sorted({term for _, block in at_hand for term in block.begun(prefix)})
-        if not prefix:
-            self._count_all(field, at_hand)
+        counts = self._counted(prefix, at_hand) if self._is_whole or not prefix else {}
+        for term, count in counts.items():
+            self._counts[field, term] = count
+        terms = sorted(counts or {term for _, block in at_hand for term in block.terms[block.begun(prefix)]})
         self._ranges[field, prefix] = terms
         return terms
+
+    def _kept(self, key: tuple[str, str, str], make: Callable[[], tuple[Entries, _Array]]) -> tuple[Entries, _Array]:
+        """Arrays of a term, which the cache of this process holds once they were made of all of its rows."""
+        whole = self._key, *key
+        if (known := PARTS.get(whole)) is not None:
+            kept: tuple[Entries, _Array] = known
+            return kept
+        made = make()
+        if self._row(*key[1:], _LISTED) is not None:
+            PARTS.put(whole, made, sum(array.nbytes for array in made) + 500)
+        return made
 
     def settled(self, work: Callable[[], _T]) -> _T:
         """The result of work that asks for postings, which are fetched in between."""
@@ -120,15 +144,15 @@ class ServerPostings(SegmentedPostings):
             self._lacking.held = {}
         raise AssertionError("a question asks for the same postings again and again")
 
-    def _count_all(self, field: str, blocks: Sequence[tuple[int, PostingBlock]]) -> None:
-        """Count all terms of a field, block by block: term by term takes twenty times as long."""
+    def _counted(self, prefix: str, blocks: Sequence[tuple[int, PostingBlock]]) -> dict[str, int]:
+        """The frequencies of all terms that begin so, block by block: term by term takes twenty times as long."""
         counts: dict[str, int] = {}
         for at, block in blocks:
-            sight = self._segments[at].sight
-            for term, count in zip(block.terms, block.dfs if sight is None else block.counts(sight), strict=True):
+            sight, places = self._segments[at].sight, block.begun(prefix)
+            dfs = block.dfs if sight is None else block.counts(sight)
+            for term, count in zip(block.terms[places], dfs[places], strict=True):
                 counts[term] = counts.get(term, 0) + count
-        for term, count in counts.items():
-            self._counts[field, term] = count
+        return counts
 
     def _row(self, field: str, term: str, level: int) -> Sequence[tuple[int, PostingRow]] | None:
         """The rows of a term; None where some are not at hand."""
@@ -155,7 +179,7 @@ class ServerPostings(SegmentedPostings):
     def _block(self, at: int, number: int, level: int) -> PostingBlock | None:
         """A block, which is asked for where it is not at hand."""
         # Those of this question stay, however full the cache is.
-        block: PostingBlock | None = self._lacking.held.get((at, number)) or PARTS.get(self._key(at, number))
+        block: PostingBlock | None = self._lacking.held.get((at, number)) or PARTS.get(self._block_key(at, number))
         if block is None or block.level < level:
             self._lack(at, number, level)
             return None
@@ -165,7 +189,7 @@ class ServerPostings(SegmentedPostings):
         lacking = self._lacking.blocks
         lacking[at, number] = max(level, lacking.get((at, number), 0))
 
-    def _key(self, at: int, number: int) -> tuple[int, int]:
+    def _block_key(self, at: int, number: int) -> tuple[int, int]:
         return self._stored[at].directory.key, number
 
     def _fetch(self, lacking: Mapping[tuple[int, int], int]) -> None:
@@ -185,6 +209,6 @@ class ServerPostings(SegmentedPostings):
         if len(found) < len(keys):
             raise ReplacedError("segments of the keyword leg were joined while they were read", hint="ask again")
         for line, *data in found:
-            block = PostingBlock(lacking[keys[line - 1]], data)
+            block = PostingBlock(data)
             self._lacking.held[keys[line - 1]] = block
-            PARTS.put(self._key(*keys[line - 1]), block, block.size)
+            PARTS.put(self._block_key(*keys[line - 1]), block, block.size)

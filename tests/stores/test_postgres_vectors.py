@@ -230,24 +230,25 @@ def index_names(connections: PostgresConnections) -> list[str]:
 
 def test_a_walk_that_ends_early_is_no_short_answer(connections: PostgresConnections, postgres: PostgresServer) -> None:
     chance = np.random.default_rng(4)
-    rows = chance.standard_normal((600, 24)).astype(np.float32)
+    rows = chance.standard_normal((4_000, 24)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     query = rows[0]
     near = np.argsort(-(rows @ query))
-    numbers = np.full(600, 1)
-    numbers[near[:300]] = 2
+    numbers = np.full(4_000, 1)
+    numbers[near[:3_700]] = 2
     table = opened_table(connections, 200)
-    table.add(range(600), numbers.tolist(), rows)
+    table.add(range(4_000), numbers.tolist(), rows)
     table.commit(seq=1)
     with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-        admin.execute("ALTER ROLE keeper SET hnsw.max_scan_tuples = 1")
+        # So few rows would be sorted, without the index.
+        admin.execute("ALTER ROLE keeper SET hnsw.max_scan_tuples = 1; ALTER ROLE keeper SET enable_sort = off")
     try:
         connections._all_gone()
         found = table.search(query, 20, allowed={1}).hits
-        assert [cid for cid, _ in found] == near[300:320].tolist()
+        assert [cid for cid, _ in found] == near[3_700:3_720].tolist()
     finally:
         with psycopg.connect(postgres.dsn, autocommit=True) as admin:
-            admin.execute("ALTER ROLE keeper RESET hnsw.max_scan_tuples")
+            admin.execute("ALTER ROLE keeper RESET ALL")
         connections._all_gone()
 
 

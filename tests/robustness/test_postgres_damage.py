@@ -18,7 +18,7 @@ from findling.service.settings.settings import load_settings
 from findling.service.workspace.workspaces import create_workspace
 from findling.stores.postgres.keyword import keyword_leg, server_postings
 from findling.stores.postgres.legs import graph_leg, vector_blocks
-from findling.stores.postgres.legs.parts_cache import PartsCache
+from findling.stores.postgres.server.parts_cache import PartsCache
 from tests.counts import sample
 from tests.postgres_servers import PostgresServer
 

@@ -20,8 +20,8 @@ from findling.domain.queries import Filters
 from findling.stores.graph.graph_leg import EntityGraph
 from findling.stores.postgres.legs import graph_leg
 from findling.stores.postgres.legs.graph_leg import PostgresGraph, damaged_graph, discard_graph_leg, has_graph_leg
-from findling.stores.postgres.legs.parts_cache import PartsCache
 from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server.parts_cache import PartsCache
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.graph_leg import GraphLegSuite
 from findling.testing.keyword_leg import catch_up

@@ -20,8 +20,8 @@ from findling.stores.postgres.keyword.keyword_leg import PostgresKeywordLeg, dis
 from findling.stores.postgres.keyword.keyword_tables import UNITS, Known, read_segments
 from findling.stores.postgres.keyword.limited_legs import ServerLimitedLegs
 from findling.stores.postgres.keyword.posting_blocks import BlockDirectory
-from findling.stores.postgres.legs.parts_cache import PartsCache
 from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server.parts_cache import PartsCache
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.keyword_leg import EVERYTHING, KeywordLegSuite, catch_up
 from findling.testing.reference.memory_store import MemoryStore

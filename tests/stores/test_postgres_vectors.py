@@ -19,9 +19,9 @@ from findling.domain.backends import VectorTable
 from findling.domain.errors import CorruptError, FindlingError
 from findling.domain.ports import VectorHits
 from findling.stores.postgres.legs import vector_blocks, vector_neighbours, vector_table
-from findling.stores.postgres.legs.parts_cache import PartsCache
 from findling.stores.postgres.legs.vector_table import PostgresVectors, discard_vectors, vector_state
 from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server.parts_cache import PartsCache
 from findling.stores.postgres.server_legs import PostgresServerBackend
 from findling.stores.vectors.vector_matrix import VectorMatrix
 from findling.testing.vector_table import VectorTableSuite

@@ -20,7 +20,7 @@ from findling.stores.keyword.posting_segments import PostingRow
 from findling.stores.keyword.postings_reader import SegmentedPostings, SegmentInSight
 from findling.stores.postgres.keyword.keyword_tables import StoredSegment
 from findling.stores.postgres.keyword.posting_blocks import PostingBlock
-from findling.stores.postgres.legs.parts_cache import PARTS
+from findling.stores.postgres.server.parts_cache import PARTS
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import PostgresConnections

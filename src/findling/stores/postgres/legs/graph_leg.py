@@ -14,7 +14,7 @@ from findling.domain.errors import CorruptError
 from findling.stores.graph.graph_file import COLUMNS
 from findling.stores.graph.graph_leg import NO_COLUMNS, EditedGraph
 from findling.stores.postgres.legs.leg_states import ServerLegState, begin_state, forget_state, read_state, write_state
-from findling.stores.postgres.legs.parts_cache import PARTS
+from findling.stores.postgres.server.parts_cache import PARTS
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections

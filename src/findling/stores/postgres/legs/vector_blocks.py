@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError
-from findling.stores.postgres.legs.parts_cache import PARTS
+from findling.stores.postgres.server.parts_cache import PARTS
 from findling.stores.vectors.vector_files import Columns
 from findling.stores.vectors.vector_signs import COARSE_FROM, signs_of
 

@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.backends import LimitedLegs
-from findling.domain.errors import (
-    CorruptError,
-    DiskFullError,
-    LockedError,
-    ReadOnlyError,
-    StoreDamagedError,
-)
+from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, StoreDamagedError
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
 from findling.domain.values import record
@@ -176,7 +170,7 @@ class OpenedWorkspace:
 
     def is_followed_elsewhere(self) -> bool:
         """Whether another host follows the files of the workspace."""
-        if self.backend.url.startswith("file:"):
+        if not self.backend.capabilities.shared:
             return False
         from findling.service.workspace.host_files import is_followed_elsewhere
 
@@ -314,8 +308,8 @@ class OpenedWorkspace:
         try:
             has_leg = self.backend.has_keyword_leg(self.unit)
             # Every host of a shared truth makes its own the first time.
-            absent = _MISSING if self.backend.url.startswith("file:") else ""
-            missing = (_OTHER if has_leg else absent) if self._is_missing() else ""
+            missing = _OTHER if has_leg else "" if self.backend.capabilities.shared else _MISSING
+            missing = missing if self._is_missing() else ""
             self._catch_up()
             self._mended = missing or self._mended
         except StoreDamagedError:

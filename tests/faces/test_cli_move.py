@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from subprocess import PIPE
 
+import psycopg
 import pytest
 
 from tests.faces.test_cli_postgres import Computer, url
@@ -77,8 +78,13 @@ def test_there_and_back(computer: Computer, url: str, postgres: PostgresServer) 
     assert answers(computer) == before
     assert "already" in computer.run("move", "notes", "home")
     assert not list(folder.parent.glob(".moving-*"))
-    # Nobody else goes on with what was left there.
+    # Nobody else goes on with what was left there, and it can be deleted.
     assert "no workspace" in other.run("--store", place, "ferry", code=2)
+    left = "SELECT name FROM findling.workspaces WHERE name LIKE 'moved.aside-%'"
+    with psycopg.connect(postgres.dsn, autocommit=True) as database:
+        ((aside,),) = database.execute(left).fetchall()
+        other.run("--store", f"{url}#{aside}", "forget", "--everything", "--force")
+        assert database.execute(left).fetchall() == []
 
 
 def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> None:

@@ -211,3 +211,10 @@ def test_a_server_in_trouble_is_no_fault_of_findling(code: str) -> None:
     with pytest.raises(WorkspaceError, match=code) as caught, PostgresErrors(place):
         raise psycopg.errors.lookup(code)("it is in trouble")
     assert "log of the server" in caught.value.hint
+
+
+def test_an_error_of_whatever_kind_is_told_in_words() -> None:
+    place = parse_place("postgresql://ann@host/team#notes")
+    for code in ("P0001", "42804", "25P02"):
+        with pytest.raises(WorkspaceError, match="a trigger refuses"), PostgresErrors(place):
+            raise psycopg.errors.lookup(code)("a trigger refuses")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import FindlingError
 from findling.domain.reports import Check
-from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.connections import SAFE_PATH, connect
 from findling.stores.postgres.server.errors import PostgresErrors
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def examine_server(place: PostgresPlace, legs: str) -> Iterator[Check]:
         yield Check(name="server", ok=False, detail=error.message, hint=error.hint)
         return
     try:
-        with PostgresErrors(place):
+        with PostgresErrors(place), connection.transaction():
+            connection.execute(SAFE_PATH)
             yield from _server(connection, place)
             yield from _extensions(connection, legs)
     except FindlingError as error:

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import LockedError, WorkspaceError
-from findling.stores.postgres.server.connections import ENDLESS, connect
+from findling.stores.postgres.server.connections import ENDLESS, SAFE_PATH, connect
 from findling.stores.postgres.server.errors import PostgresErrors, is_lost
 from findling.stores.postgres.server.fences import draw_fence, drop_fence, forget_fences
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
@@ -37,7 +37,7 @@ _MOST_IDLE = 2
 """Connections that a process keeps for its next lock: to open one takes 5 ms, a write 10."""
 
 _KEPT_ALIVE = (
-    "BEGIN; SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10;"
+    f"BEGIN; {SAFE_PATH}; SET LOCAL tcp_keepalives_idle = 30; SET LOCAL tcp_keepalives_interval = 10;"
     " SET LOCAL tcp_keepalives_count = 3"
 )
 """A host that is cut off holds nobody up for longer than a minute."""
@@ -102,7 +102,7 @@ class PostgresLock:
         """Take the lock of the server if nobody has it, and turn away an earlier holder that has lost it."""
         # Without parameters: those would leave a portal open, and that a snapshot.
         with self._errors:
-            row = connection.execute(f"SELECT pg_try_advisory_xact_lock({self._key:d})".encode()).fetchone()
+            row = connection.execute(f"SELECT pg_catalog.pg_try_advisory_xact_lock({self._key:d})".encode()).fetchone()
         if row is None or not row[0]:
             return False
         if self._is_fenced:

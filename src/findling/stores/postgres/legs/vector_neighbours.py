@@ -149,7 +149,9 @@ class VectorNeighbours:
         try:
             with suppress(ReadOnlyError), connections.errors:
                 state = connection.execute(
-                    "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (f"findling.{self._index}",)
+                    "SELECT indisvalid FROM pg_catalog.pg_index"
+                    " WHERE indexrelid OPERATOR(pg_catalog.=) pg_catalog.to_regclass(%s)",
+                    (f"findling.{self._index}",),
                 ).fetchone()
                 if state == (False,):
                     connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS findling.{self._index}")

@@ -18,10 +18,10 @@ ALTER TABLE findling.vector_blocks ALTER cids SET STORAGE EXTERNAL, ALTER number
 SELECT findling.guard(ARRAY['vector_tables', 'vector_blocks']);
 
 -- pgvector finds the nearest of many vectors, where the database has it and this role may add it. Others do without. So
--- does a search path that names no schema to put it in, and a program that adds it at the same moment.
+-- does a database without a schema public, and a program that adds it at the same moment.
 DO $$
 BEGIN
-    CREATE EXTENSION IF NOT EXISTS vector;
+    CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
 EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_file OR invalid_schema_name
     OR duplicate_object OR unique_violation THEN NULL;
 END $$;

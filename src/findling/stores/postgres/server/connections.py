@@ -31,10 +31,13 @@ if TYPE_CHECKING:
 
     Connection = ServerConnection
 
-__all__ = ["BUSY_SECONDS", "ENDLESS", "PostgresConnections", "connect"]
+__all__ = ["BUSY_SECONDS", "ENDLESS", "SAFE_PATH", "PostgresConnections", "connect"]
 
 BUSY_SECONDS = 30.0
 """The patience of one writer with another."""
+
+SAFE_PATH = "SET LOCAL search_path = pg_catalog"
+"""Has names without a schema mean the server's own: a stranger's `public.unnest(bigint[])` would fit better."""
 
 _CONNECT_SECONDS = 10
 """The patience with a server that does not answer, unless the URL or the environment says another."""
@@ -155,7 +158,7 @@ class PostgresConnections:
         patience_ms = max(round((BUSY_SECONDS if patience_s is None else patience_s) * 1000), 1)  # 0 has no end
         # The format is asked for behind the lock, for which a migration may have made us wait.
         connection, found = self._begin(
-            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL findling.ws = {self.ws:d};"
+            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {SAFE_PATH}; SET LOCAL findling.ws = {self.ws:d};"
             f" SET LOCAL lock_timeout = {patience_ms:d}; SET LOCAL idle_in_transaction_session_timeout = 0;"
             f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE;"
             " SELECT holder, (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
@@ -216,7 +219,7 @@ class PostgresConnections:
             pool.release()
 
     def _to_read(self) -> str:
-        return f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL findling.ws = {self.ws:d}"
+        return f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SAFE_PATH}; SET LOCAL findling.ws = {self.ws:d}"
 
     def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
         while True:

@@ -157,7 +157,7 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
     if code.startswith(_OF_SERVER):
         hint = "look at the log of the server, then try again"
         return WorkspaceError(f"{shown} cannot do this: {said} (SQLSTATE {code})", hint=hint)
-    return None
+    return WorkspaceError(f"{shown} ended a statement: {said}", hint="findling doctor") if code else None
 
 
 def _damaged(shown: str, why: object) -> StoreDamagedError:

@@ -34,7 +34,9 @@ def draw_fence(connection: psycopg.Connection[Any], place: PostgresPlace, patien
         with connection.pipeline():  # one transaction
             # No sync of the disk: a number that a crash loses was that of a lock that the crash has ended.
             connection.execute(
-                "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', %s, true)",
+                "SELECT pg_catalog.set_config('search_path', 'pg_catalog', true),"
+                " pg_catalog.set_config('synchronous_commit', 'off', true),"
+                " pg_catalog.set_config('lock_timeout', %s, true)",
                 (patience,),
             )
             connection.execute("UPDATE findling.workspaces SET holder = %s WHERE name = %s", (number, place.workspace))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, NotIndexedError, ReadOnlyError
-from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.connections import SAFE_PATH, connect
 from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema
 from findling.stores.postgres.server.formats import SqlMigration, load_migrations, newer_format
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
@@ -32,6 +32,7 @@ def migrate(place: PostgresPlace, migrations: Sequence[SqlMigration] | None = No
     connection = connect(place)
     try:
         with PostgresErrors(place), connection.transaction():
+            connection.execute(SAFE_PATH)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             applied = _applied(connection, place)
             if applied is None:
@@ -101,8 +102,8 @@ def _check(
 def _applied(connection: Connection, place: PostgresPlace) -> list[SqlMigration] | None:
     """The migrations that the database has seen, None before the first."""
     ours, others = connection.execute(
-        "SELECT to_regclass('findling.migrations') IS NOT NULL, EXISTS (SELECT 1 FROM pg_class c"
-        " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'findling')"
+        "SELECT pg_catalog.to_regclass('findling.migrations') IS NOT NULL, EXISTS (SELECT FROM pg_catalog.pg_class"
+        " WHERE relnamespace OPERATOR(pg_catalog.=) pg_catalog.to_regnamespace('findling'))"
     ).fetchone() or (False, False)
     if ours:
         query = "SELECT number, name, min_reader, optional FROM findling.migrations ORDER BY number"

@@ -28,7 +28,9 @@ __all__ = ["ServerConnection"]
 _MOST_PREPARED = 100
 """Statements whose plans the server keeps for a connection. Those of filters have any number of shapes."""
 
-_SET_WORKSPACE = "SELECT set_config('findling.ws', %s, true)"
+_SET_WORKSPACE = """
+SELECT pg_catalog.set_config('search_path', 'pg_catalog', true), pg_catalog.set_config('findling.ws', %s, true)
+"""
 
 
 class _Bound(NamedTuple):
@@ -55,8 +57,7 @@ class ServerConnection(Connection[tuple[Any, ...]]):
         Raises errors of psycopg. After one of them the connection is idle, or closed.
         """
         transformer = Transformer(self)
-        asked = [_bound(_SET_WORKSPACE, (str(ws),), transformer)] if ws is not None else []
-        asked.append(_bound(statement, values, transformer))
+        asked = [_bound(_SET_WORKSPACE, (str(ws or 0),), transformer), _bound(statement, values, transformer)]
         try:
             result = self._last_result(asked)
         except InvalidSqlStatementName:  # psycopg drops all plans of a connection after a rollback

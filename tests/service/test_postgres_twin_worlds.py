@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Viewer, open_engine
@@ -27,8 +28,8 @@ from tests.service import test_graph_twin_worlds as names
 from tests.service import test_twin_worlds as twins
 
 WORLDS = tries(20, short=2)
-PER_WORLD = 100
-"""Comparisons in each pair of worlds: two thousand in a long run."""
+PER_WORLD = 134
+"""Comparisons in each pair of worlds: two thousand seven hundred in a long run."""
 
 PATTERNS = ('"{}"', "/{}/", "/{}.*{}/", '"{} " case:yes', "{} -/{}/", '"{}" case:no')
 FACETS = ("type", "author", "tag", "year", "entity", "file")
@@ -54,7 +55,7 @@ def _worlds(seed: int, style: twins.Style, folder: Path, server: PostgresServer)
 
 
 def _asked(seed: int, rids: list[str]) -> Iterator[Callable[[Viewer], Any]]:
-    """Questions of every kind, a hundred of them."""
+    """Questions of every kind, `PER_WORLD` of them."""
     chance = random.Random(seed)
     for request in (*twins._requests(seed, 30), *names._requests(seed, 20)):
         yield partial(twins._search, request)
@@ -68,6 +69,32 @@ def _asked(seed: int, rids: list[str]) -> Iterator[Callable[[Viewer], Any]]:
             yield partial(twins._about, ask, rid)
     for text in ("se", "budg", "pool mer", "sercet", "Mari", ""):
         yield partial(twins._about, Viewer.suggest, text)
+    for ask in (exact._glob, exact._refs, exact._outline, exact._ls, exact._all):
+        for _ in range(2):
+            yield partial(_through_client, ask(chance))
+    for rid in chance.sample(rids, 4):
+        yield partial(_explained, rid)
+    for word in ("sercetive", "acquisitoin", "salry", "quarterlyy", "Mraie"):
+        yield partial(twins._search, SearchRequest(query=word, plan=Plan(typos="suggest"), facets=FACETS))
+    for wrong in ("/(a+)+$/", "/[/", "tag:secret,x", "rid:decision:003", "is:superseded", 'title:"merger secret"'):
+        yield partial(twins._search, SearchRequest(query=wrong, explain=True, facets=FACETS))
+    for name in ("docs/3.md:2", "docs/4.md", "decision:"):
+        yield partial(twins._about, Viewer.fetch, name)
+    yield partial(_through_client, lambda client: client.themes().to_dict())
+    for name in ("1", "merger", "Marie Curie"):
+        yield partial(_through_client, partial(_theme, name))
+    yield lambda viewer: viewer.status()
+    yield twins._pages
+
+
+def _explained(name: str, viewer: Viewer) -> Any:
+    return viewer.explain("pool budget", name)
+
+
+def _theme(name: str, client: LocalClient) -> Any:
+    told = client.theme_passages(name).to_dict()
+    told.pop("timings_ms", None)
+    return told
 
 
 def _through_client(ask: exact.Ask, viewer: Viewer) -> Any:

@@ -14,6 +14,7 @@ from findling.service.engine.async_engine import AsyncEngine
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index import graph_index
 from findling.service.settings.settings import load_settings
+from tests.service.note_trees import opened_notes
 
 NOTES = {
     "people/Marie Curie": "She was born in Warsaw.\nLater she founded the Radium Institute with friends.",
@@ -27,13 +28,7 @@ NOTES = {
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    root = tmp_path / "tree"
-    for title, text in NOTES.items():
-        (root / title).parent.mkdir(parents=True, exist_ok=True)
-        (root / f"{title}.md").write_text(f"# {title.rpartition('/')[2]}\n\n{text}\n")
-    own = {"store.home": str(tmp_path / "home"), "semantic.model": "off", "semantic.instant": False}
-    with open_engine(root, settings=load_settings(root).override(own, "test")) as engine:
-        engine.index()
+    with opened_notes(tmp_path, NOTES) as engine:
         yield engine
 
 

@@ -5,17 +5,27 @@ They work as a role without any privilege but the database that it owns: policie
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import IO, TypeVar
 
 import psycopg
+import pytest
 
+from findling.domain.errors import FindlingError
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.migrations import create_workspace
 from findling.stores.postgres.server.places import parse_place
 from tests.postgres_servers import PostgresServer
+from tests.processes import BoundedProcess
 
-__all__ = ["opened_workspace", "ordinary_place"]
+__all__ = ["connections", "killed_run", "opened_again", "opened_workspace", "ordinary_place"]
+
+_Leg = TypeVar("_Leg")
 
 
 def ordinary_place(server: PostgresServer) -> str:
@@ -41,3 +51,37 @@ def opened_workspace(url: str) -> Iterator[PostgresConnections]:
         yield connections
     finally:
         connections.close()
+
+
+@pytest.fixture
+def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
+    """The connections of a new workspace of an ordinary role."""
+    with opened_workspace(ordinary_place(postgres)) as opened:
+        yield opened
+
+
+@contextmanager
+def killed_run(server: PostgresServer, command: Sequence[str], turn: int) -> Iterator[IO[str]]:
+    """The output of a process, which is killed in the end, every third time after the server."""
+    run = BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert run.stdout is not None
+    try:
+        yield run.stdout
+        time.sleep(random.Random(turn).uniform(0, 0.02))
+        if turn % 3 == 2:
+            server.kill()
+            server.restart()
+    finally:
+        run.send_signal(signal.SIGKILL)
+        run.stdout.close()
+        run.wait()
+
+
+def opened_again(open_leg: Callable[[], _Leg]) -> _Leg:
+    """A leg after a kill: a connection that a killed server held is replaced by the next call."""
+    for _ in range(2):
+        try:
+            return open_leg()
+        except FindlingError:
+            continue
+    return open_leg()

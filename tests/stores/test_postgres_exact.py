@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from findling.domain.errors import CorruptError, FindlingError
+from findling.domain.errors import CorruptError
 from findling.domain.ports import ExactLeg
 from findling.domain.queries import Filters, Pattern
 from findling.stores.keyword.exact_leg import TrigramLeg
@@ -36,17 +32,12 @@ from findling.text.query import patterns
 from findling.text.query.patterns import required_trigrams
 from tests.counts import tries
 from tests.postgres_servers import PostgresServer
-from tests.processes import BoundedProcess
 from tests.stores.leg_folders import LegsInFolder
-from tests.stores.postgres_legs import opened_workspace, ordinary_place
+from tests.stores.postgres_legs import connections, killed_run, opened_again, opened_workspace, ordinary_place
+
+__all__ = ["connections"]
 
 KILLS = tries(6, short=3)
-
-
-@pytest.fixture
-def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
-    with opened_workspace(ordinary_place(postgres)) as opened:
-        yield opened
 
 
 class TestPostgresTrigrams(LegsInFolder, ExactLegSuite):
@@ -168,35 +159,19 @@ for change in store.changes(leg.seq()):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_killed_writer_or_server_loses_nothing(tmp_path: Path) -> None:
-    server, moments = PostgresServer(), random.Random(3)
+    server = PostgresServer()
     try:
         place, reached = ordinary_place(server), 0
         with closing(SqliteStore.open(tmp_path / "truth.db")) as store, opened_workspace(place) as connections:
             for number in range(200):
                 store.write([line_document(str(number), [f"text number {number} of many", "wolf " * 50])])
+            command = [sys.executable, "-c", BUILDER, str(tmp_path), place]
             for turn in range(KILLS):
-                run = BoundedProcess(
-                    [sys.executable, "-c", BUILDER, str(tmp_path), place],
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                )
-                assert run.stdout is not None
-                first = int(run.stdout.readline())
-                assert first >= reached, "a commit that was reported is kept"
-                reached = max(first, *(int(run.stdout.readline()) for _ in range(turn + 1)))
-                time.sleep(moments.uniform(0, 0.02))
-                if turn % 3 == 2:
-                    server.kill()
-                    server.restart()
-                run.send_signal(signal.SIGKILL)
-                run.stdout.close()
-                run.wait()
-            for _ in range(3):  # a connection that a killed server held is replaced by the next call
-                try:
-                    leg = PostgresTrigrams(connections, owner="o")
-                    break
-                except FindlingError:
-                    continue
+                with killed_run(server, command, turn) as told:
+                    first = int(told.readline())
+                    assert first >= reached, "a commit that was reported is kept"
+                    reached = max(first, *(int(told.readline()) for _ in range(turn + 1)))
+            leg = opened_again(lambda: PostgresTrigrams(connections, owner="o"))
             assert leg.seq() >= reached
             assert len(leg.numbers()) == leg.seq()
             catch_up(store, leg)

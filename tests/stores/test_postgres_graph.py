@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.backends import GraphLeg, GraphRows
-from findling.domain.errors import CorruptError, FindlingError
+from findling.domain.errors import CorruptError
 from findling.domain.queries import Filters
 from findling.stores.graph.graph_leg import EntityGraph
 from findling.stores.postgres.legs import graph_leg
@@ -28,18 +25,13 @@ from findling.testing.keyword_leg import catch_up
 from findling.testing.samples import line_document
 from tests.counts import tries
 from tests.postgres_servers import PostgresServer
-from tests.processes import BoundedProcess
 from tests.stores.leg_folders import LegsInFolder
-from tests.stores.postgres_legs import opened_workspace, ordinary_place
+from tests.stores.postgres_legs import connections, killed_run, opened_again, opened_workspace, ordinary_place
+
+__all__ = ["connections"]
 
 KILLS = tries(6, short=3)
 NAMES = ["Marie Curie", "Pierre Curie", "Radium Institute", "Warsaw", "Sorbonne", "Hertha Ayrton", "Paul Langevin"]
-
-
-@pytest.fixture
-def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
-    with opened_workspace(ordinary_place(postgres)) as opened:
-        yield opened
 
 
 class TestPostgresGraph(LegsInFolder, GraphLegSuite):
@@ -48,8 +40,8 @@ class TestPostgresGraph(LegsInFolder, GraphLegSuite):
         self.server, self.count = postgres, 0
         self.places: list[PostgresConnections] = []
         yield
-        for connections in self.places:
-            connections.close()
+        for opened in self.places:
+            opened.close()
 
     def make_store(self) -> SqliteStore:
         self.count += 1
@@ -153,29 +145,15 @@ for one in range(100_000):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_killed_writer_or_server_leaves_a_whole_leg(tmp_path: Path) -> None:
-    server, moments = PostgresServer(), random.Random(7)
+    server = PostgresServer()
     try:
         place, reached = ordinary_place(server), 0
         with opened_workspace(place) as connections:
+            command = [sys.executable, "-c", WRITER, str(tmp_path / "truth.db"), place]
             for turn in range(KILLS):
-                command = [sys.executable, "-c", WRITER, str(tmp_path / "truth.db"), place]
-                writer = BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                assert writer.stdout is not None
-                for _ in range(4 + turn):
-                    reached = max(reached, int(writer.stdout.readline()))
-                time.sleep(moments.uniform(0, 0.02))
-                if turn % 3 == 2:
-                    server.kill()
-                    server.restart()
-                writer.send_signal(signal.SIGKILL)
-                writer.stdout.close()
-                writer.wait()
-                for _ in range(3):  # a connection that a killed server held is replaced by the next call
-                    try:
-                        leg = PostgresGraph(connections, owner="o")
-                        break
-                    except FindlingError:
-                        continue
+                with killed_run(server, command, turn) as told:
+                    reached = max(reached, *(int(told.readline()) for _ in range(4 + turn)))
+                leg = opened_again(lambda: PostgresGraph(connections, owner="o"))
                 assert leg.seq() >= reached
                 assert leg.around(["warsaw"], []).total > 0
                 assert damaged_graph(connections) == []

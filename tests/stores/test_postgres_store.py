@@ -29,18 +29,16 @@ from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.queries import All, Field, Filters, Not
 from findling.domain.queries import Any as AnyOf
-from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.filtering import passes
 from findling.stores.postgres.server.connections import connect
 from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.truth.store import PostgresStore
-from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, cids_of, held_by, line_document, vectors_of
+from findling.testing.samples import FULL, PLAIN, LegModel, cids_of, held_by, line_document, vectors_of
 from findling.testing.truth_store import TruthStoreSuite
 from tests.postgres_servers import PostgresServer
 from tests.processes import PATIENCE_S, run_process
-
-TERM = GlossaryTerm("rate limit", "quota", "Quota", "alias", "person", decided_at=1.5)
+from tests.stores.store_checks import TERM, check_everything, check_trimming, write_everything
 
 
 @pytest.fixture(scope="module")
@@ -101,19 +99,9 @@ def test_a_workspace_is_made_before_it_is_opened(place: str) -> None:
 
 def test_everything_is_there_when_opened_again(place: str) -> None:
     with PostgresStore.create(place) as store:
-        store.write([PLAIN, FULL])
-        store.write([], [PLAIN.resource.rid])
-        store.set_meta("key", "value")
-        store.put_vectors("m", vectors_of(FULL, b"12"))
-        store.want([FULL.chunks[0].cid])
-        store.write_glossary([TERM])
+        write_everything(store)
     with PostgresStore.open(place) as store:
-        assert store.seq() == 3
-        assert store.document(FULL.resource.rid) == FULL
-        assert [change.document for change in store.changes(1)] == [FULL, None]
-        assert (store.get_meta("key"), store.glossary()) == ("value", [TERM])
-        assert store.vectors("m", [FULL.chunks[0].digest]) == {FULL.chunks[0].digest: b"12"}
-        assert store.integrity() == []
+        check_everything(store)
 
 
 def test_workspaces_of_one_database_know_nothing_of_each_other(server: PostgresServer, store: PostgresStore) -> None:
@@ -452,25 +440,7 @@ def test_a_number_that_does_not_fit_is_refused(store: PostgresStore) -> None:
 
 
 def test_the_log_is_trimmed_and_legs_below_start_anew(store: PostgresStore) -> None:
-    legs = [LegModel()]
-    for documents, deleted in HISTORY:
-        store.write(documents, deleted)
-        follower = LegModel()
-        follower.catch_up(store)
-        legs.append(follower)
-    floor = store.seq() - 3
-    assert store.trim_log(floor) > 0
-    assert store.log_floor() == floor
-    with pytest.raises(InvalidValueError, match="does not reach back"):
-        store.changes(floor - 1)
-    for leg in legs:
-        leg.catch_up(store)
-        assert leg.held == held_by(store)
-    store.trim_log(0)
-    assert store.log_floor() == floor
-    store.trim_log(10**9)
-    assert store.log_floor() == store.seq()
-    assert store.integrity() == []
+    check_trimming(store, store.trim_log)
 
 
 @pytest.mark.parametrize(

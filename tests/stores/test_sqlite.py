@@ -4,6 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,14 @@ import pytest
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
 from findling.domain.queries import All, Field, Filters, Not
-from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document
 from findling.stores.sqlite import connections
 from findling.stores.sqlite.store import SqliteStore
-from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
+from findling.testing.samples import FULL, PLAIN, line_document, vectors_of
 from findling.testing.truth_store import TruthStoreSuite
 from tests.compacting import compact
 from tests.processes import PATIENCE_S
+from tests.stores.store_checks import TERM, check_everything, check_trimming, write_everything
 
 
 class TestSqliteStore(TruthStoreSuite):
@@ -33,9 +34,6 @@ class TestSqliteStore(TruthStoreSuite):
     def make_store(self) -> TruthStore:
         self.stores.append(SqliteStore.open(self.path))
         return self.stores[-1]
-
-
-TERM = GlossaryTerm("rate limit", "quota", "Quota", "alias", "person", decided_at=1.5)
 
 
 @pytest.fixture
@@ -61,21 +59,9 @@ def test_a_time_of_any_kind_is_no_damage(store: SqliteStore, time: float | None)
 
 def test_everything_is_there_when_opened_again(path: Path) -> None:
     with SqliteStore.open(path) as store:
-        store.write([PLAIN, FULL])
-        store.write([], [PLAIN.resource.rid])
-        store.set_meta("key", "value")
-        store.put_vectors("m", vectors_of(FULL, b"12"))
-        store.want([FULL.chunks[0].cid])
-        store.write_glossary([TERM])
+        write_everything(store)
     with SqliteStore.open(str(path)) as store:
-        assert store.seq() == 3
-        assert store.document(FULL.resource.rid) == FULL
-        assert [change.document for change in store.changes(1)] == [FULL, None]
-        assert store.get_meta("key") == "value"
-        assert store.glossary() == [TERM]
-        assert store.vectors("m", [FULL.chunks[0].digest]) == {FULL.chunks[0].digest: b"12"}
-        assert [stored.chunk for stored in store.unembedded("other", 1)] == [FULL.chunks[0]]
-        assert store.integrity() == []
+        check_everything(store)
 
 
 def test_a_second_store_on_the_same_file_sees_what_the_first_commits(path: Path, store: SqliteStore) -> None:
@@ -220,25 +206,7 @@ def test_a_filter_may_accept_more_types_than_a_statement_takes_values(store: Sql
 
 
 def test_compacting_forgets_what_every_leg_has_absorbed(store: SqliteStore) -> None:
-    legs = [LegModel()]
-    for documents, deleted in HISTORY:
-        store.write(documents, deleted)
-        follower = LegModel()
-        follower.catch_up(store)
-        legs.append(follower)
-    floor = store.seq() - 3
-    compact(store, floor)
-    assert store.log_floor() == floor
-    with pytest.raises(InvalidValueError, match="does not reach back"):
-        store.changes(floor - 1)
-    for leg in legs:
-        leg.catch_up(store)
-        assert leg.held == held_by(store)
-    compact(store, 0)
-    assert store.log_floor() == floor
-    compact(store, 10**9)
-    assert store.log_floor() == store.seq()
-    assert store.integrity() == []
+    check_trimming(store, partial(compact, store))
 
 
 def test_compacting_gives_space_back_and_ends_the_log(path: Path, store: SqliteStore) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
+import psycopg
 import pytest
 
 from findling.domain.resources import Resource
@@ -15,6 +16,7 @@ from findling.service.engine.engine import Engine, open_engine
 from findling.service.index import exact_index
 from findling.service.settings.settings import load_settings
 from findling.service.workspace import backends
+from findling.service.workspace.store_url import connect_workspace
 from findling.service.workspace.workspaces import create_workspace
 from findling.stores.local.backend import LocalBackend
 from findling.stores.postgres.legs.server_legs import ServerLegs
@@ -116,3 +118,41 @@ def _answer(engine: Engine, question: str) -> str:
     answer = engine.search(question, limit=30).to_dict()
     answer.pop("timings_ms", None)
     return json.dumps(answer, default=str)
+
+
+def test_a_role_that_may_only_read_is_told_once_that_the_graph_is_behind(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    place = ordinary_place(postgres)
+
+    def engine(name: str, url: str) -> Engine:
+        home = tmp_path / name
+        own = {"store.home": str(home), "semantic.model": "none", "search.legs": "server"}
+        settings = load_settings(tmp_path).override(own, "test")
+        return open_engine(".", workspace=connect_workspace(url, home=home, creates=True), settings=settings)
+
+    notes = [Resource(rid=f"note:{number}", type="note", title="Radium") for number in range(2)]
+    with psycopg.connect(postgres.dsn, dbname="legs", autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS looker; CREATE ROLE looker LOGIN PASSWORD 'looker'")
+        with engine("writer", place) as writer:
+            writer.add([(notes[0], "Marie Curie worked in Paris with Pierre Curie.")])
+            connection.execute("GRANT USAGE ON SCHEMA findling TO looker")
+            connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA findling TO looker")
+            looker = place.replace("keeper:keeper@", "looker:looker@")
+            with engine("reader", looker) as reader:
+                assert [one.what for one in reader.related("Marie Curie").degraded][-1:] == [
+                    "the graph is not there yet, and nothing can be written here"
+                ]
+            assert writer.related("Marie Curie").names
+            writer.add([(notes[1], "Marie Curie was born in Warsaw.")])
+            with engine("reader", looker) as reader:
+                for _ in range(2):
+                    answer = reader.related("Marie Curie")
+                    assert {one.name for one in answer.names} >= {"Pierre Curie"}
+                    told = [one for one in answer.degraded if "graph" in one.what]
+                    assert [one.what for one in told] == [
+                        "the graph lacks the latest 1 changes, and nothing can be written here"
+                    ]
+                    assert "who may write" in told[0].fix
+            assert "Warsaw" in {one.name for one in writer.related("Marie Curie").names}
+        connection.execute("DROP OWNED BY looker; DROP ROLE looker")

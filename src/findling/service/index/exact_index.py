@@ -94,9 +94,12 @@ class LazyLeg(ABC, Generic[_Leg]):
         if not self._files.exists or not self.is_due():
             return False
         # It was only an offer: the next run tries again, and searches do without until then.
-        with suppress(DiskFullError, LockedError, ReadOnlyError), self._files.leveling(patience_s):
-            self.level()
-            return True
+        try:
+            with suppress(DiskFullError, LockedError), self._files.leveling(patience_s):
+                self.level()
+                return True
+        except ReadOnlyError:
+            self.is_refused = True
         return False
 
     def level(self, *, anew: bool = False) -> None:
@@ -117,7 +120,7 @@ class LazyLeg(ABC, Generic[_Leg]):
             self._discard()
             with closing(self._open(store_id)) as leg:
                 catch_up(store, leg)
-        self._is_damaged = self.was_asked = False
+        self._is_damaged = self.was_asked = self.is_refused = False
 
     def rebuild_if_open(self) -> None:
         """Rebuild the leg from the truth if this process has it open. The caller holds the lock."""

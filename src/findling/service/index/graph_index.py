@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from findling.domain.backends import GraphAtHand, GraphLeg
 from findling.domain.errors import CorruptError, StoreDamagedError
+from findling.domain.results import Degradation
 from findling.service.index.exact_index import ExactIndex, LazyLeg
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ _PATIENCE_S = 2.0
 """Seconds that the first question of a small workspace waits for a writer, so that no other answer tells of one."""
 
 
+_AS_WRITER = "ask the same once as a user who may write"
+
+
 class GraphIndex(LazyLeg[GraphLeg]):
     """The graph as searches ask it: the whole of it, or what a caller may see."""
 
@@ -38,6 +42,7 @@ class GraphIndex(LazyLeg[GraphLeg]):
         super().__init__(files)
         self._limited: dict[frozenset[int], GraphRows] = {}
         self._limited_of: GraphLeg | None = None
+        self._behind = 0
 
     @property
     def is_able(self) -> bool:
@@ -66,7 +71,8 @@ class GraphIndex(LazyLeg[GraphLeg]):
             raise
         except CorruptError:
             self._is_damaged, leg = True, None
-        if leg is None or leg.seq() != self._files.store.seq():
+        self._behind = 0 if leg is None else self._files.store.seq() - leg.seq()
+        if leg is None or self._behind:
             self._want()
         if leg is None or leg.seq() < latest:
             return self._not_yet()
@@ -75,14 +81,15 @@ class GraphIndex(LazyLeg[GraphLeg]):
     def _not_yet(self) -> GraphAtHand:
         if self.is_refused:
             what = "the graph is not there yet, and nothing can be written here"
-            return GraphAtHand(None, what, "ask the same once as a user who may write")
+            return GraphAtHand(None, what, _AS_WRITER)
         # An index run is refused where another host follows the files; what it does for legs goes on behind this.
         others = "" if self._files.is_followed_elsewhere() else ", or run findling index"
         return GraphAtHand(None, "the graph is not there yet", f"ask again in a moment{others}")
 
     def level_soon(self) -> bool:
-        """Bring up the leg that a search has missed, if that takes little time; returns whether it did."""
-        if not self.was_asked:
+        """Bring up the leg that a search has missed, if that takes little time; whether an answer gains by it."""
+        was_refused = self.is_refused
+        if not self.was_asked or was_refused:
             return False
         store = self._files.store
         try:
@@ -92,7 +99,16 @@ class GraphIndex(LazyLeg[GraphLeg]):
         is_little = store.counts()["characters"] <= LITTLE
         if not is_little and (leg is None or store.seq() - leg.seq() > _FEW):
             return False
-        return self.level_if_due(_PATIENCE_S if is_little else 0.0)
+        has_leg = leg is not None and leg.seq() > 0
+        # Without a leg, the answer says then that this user cannot have one.
+        return self.level_if_due(_PATIENCE_S if is_little else 0.0) or (self.is_refused and not has_leg)
+
+    def lateness(self) -> Degradation | None:
+        """A note for a search that has walked an older graph, and may not bring it up."""
+        if not self._behind or not self.is_refused:
+            return None
+        what = f"the graph lacks the latest {self._behind:,} changes, and nothing can be written here"
+        return Degradation(what=what, fix=_AS_WRITER)
 
     def close(self) -> None:
         """Release files; closing twice is fine."""

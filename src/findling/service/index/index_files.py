@@ -79,8 +79,7 @@ class OpenedWorkspace:
         vectors: str = "",
         legs: str = "local",
     ) -> None:
-        self.folder, self._legs_at = folder, legs
-        self._vectors_at = vectors
+        self.folder, self._legs_at, self._vectors_at = folder, legs, vectors
         self.backend = backend_at(folder, legs)
         self.backend.snapshot_bytes = auto_bytes
         self.subject = subject
@@ -228,14 +227,13 @@ class OpenedWorkspace:
             return
         with self._locked(patience_s, "legs"):
             self._release_leg()
-            try:
-                with frozen as self._frozen:
+            with frozen as self._frozen:
+                try:
                     yield
-                self._close_leg()
-                self.backend.settle(self.store)
-            finally:
-                self._frozen = None
-                self._close_leg()
+                finally:
+                    self._frozen = None
+                    self._close_leg()
+            self.backend.settle(self.store)
 
     def delete(self) -> None:
         """Delete the truth and the folder when no other process is writing. Raises as `writing` does."""

@@ -88,7 +88,7 @@ def test_a_workspace_whose_server_lets_nobody_in_is_examined_and_dropped(
     assert not (first.folder / "workspaces" / name).exists()
     assert "harbour.md" in first.run("--store", place.replace(":before@", ":after@"), "ferry")
     with psycopg.connect(postgres.dsn) as connection:
-        connection.execute(f"DROP ROLE {role}".encode())
+        connection.execute(f"REASSIGN OWNED BY {role} TO postgres; DROP ROLE {role}".encode())
 
 
 def test_a_host_is_itself_under_another_name_of_the_server(
@@ -112,3 +112,23 @@ def test_what_the_server_does_itself_has_a_next_step(postgres: PostgresServer, f
     assert "findling export DIR" in first.run("snapshot", "create", "--store", place, code=2)
     assert "by itself" in first.run("compact", "--store", place, code=2)
     assert f"postgresql://127.0.0.1:{postgres.port}/postgres#" in first.run("status", "--store", place)
+
+
+def test_a_workspace_that_another_host_has_moved_away_is_missed(
+    tmp_path: Path, postgres: PostgresServer, first: Computer, tree: Path
+) -> None:
+    place = postgres.place()
+    name = place.partition("#")[2]
+    first.run("--store", place, "index", str(tree))
+    second = Computer(tmp_path / "b")
+    second.run("--store", place, "ferry")
+    second.run("move", name, "home")
+    for words in (["ferry"], ["remember", "a secret"], ["doctor"], ["status"], ["grep", "ferry"]):
+        told = first.run(*words, "--workspace", name, code=2)
+        assert "there is no workspace any more at postgresql://postgres@127.0.0.1" in told
+        assert f"findling workspaces drop {name}" in told
+    assert "there is no workspace any more" in first.run("move", name, "home", code=2)
+    with psycopg.connect(postgres.dsn) as connection:
+        assert not connection.execute("SELECT FROM findling.workspaces WHERE name = %s", (name,)).fetchall()
+    first.run("workspaces", "drop", name, "--yes")
+    assert "harbour.md" in second.run("--workspace", name, "ferry")

@@ -27,7 +27,7 @@ from findling.service.workspace.backends import is_same_place, shown_url
 from findling.service.workspace.host_files import follow_files
 from findling.service.workspace.manifest import own_quota, share_quota, write_manifest
 from findling.service.workspace.quotas import Quota
-from findling.service.workspace.store_url import name_at
+from findling.service.workspace.store_url import gone_workspace, name_at
 from findling.service.workspace.truth_moves import prepare_move, switch_truth, tidy_move
 from findling.service.workspace.workspace import PROJECT_FOLDER, backend_at, place_of, workspace_in
 from findling.service.workspace.workspaces import find_workspace
@@ -75,6 +75,8 @@ def move_truth(
     if (not url and not here) or (url and here and is_same_place(here, url)):
         tidy_move(found.folder, draft)
         return MoveReport(found.folder, shown_url(here) or "home", is_moved=False)
+    if here and not backend_at(found.folder).exists():
+        raise gone_workspace(found.folder)
     prepare_move(found.folder, draft, url)
     own = settings.override({"search.refresh": "never", "semantic.refine": "never", "workspace.name": ""}, "move")
     with Engine(workspace_in(found.folder), own, looks_above=False) as source, _still(source):

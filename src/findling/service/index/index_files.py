@@ -82,11 +82,10 @@ class OpenedWorkspace:
         self.folder, self._legs_at, self._vectors_at = folder, legs, vectors
         self.backend = backend_at(folder, legs)
         self.backend.snapshot_bytes = auto_bytes
-        self.subject = subject
+        self.subject, self.unit = subject, unit
         self._notices: list[Degradation] = []
         self._was_there = folder.exists()
         self._before_first_write = before_first_write
-        self.unit = unit
         self._store: TruthStore | None = None
         self._leg: KeywordLeg | None = None
         self._frozen: TruthStore | None = None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from findling.domain.reports import Check
     from findling.service.settings.settings import Settings
 
-__all__ = ["at_store", "connect_workspace", "examine_store", "name_at"]
+__all__ = ["at_store", "connect_workspace", "examine_store", "gone_workspace", "name_at"]
 
 _LAYERS = ("default", "user file ", "project file ", "env ", "flag ")
 """Origins of settings; a later one is nearer to the command."""
@@ -57,6 +57,12 @@ def connect_workspace(url: str, *, home: Path, creates: bool = False) -> str:
         hint = "findling --store URL index PATH, or findling workspaces create NAME --place URL"
         raise NotFoundError(f"there is no workspace {called} at {shown_url(url)}", hint=hint)
     return known.name if known is not None and is_noted else _note_folder(called, url, home).name
+
+
+def gone_workspace(folder: Path) -> NotFoundError:
+    """The error for a workspace whose place holds it no longer: somebody has moved it or deleted it for all."""
+    message = f"there is no workspace any more at {shown_url(place_of(folder))}"
+    return NotFoundError(message, hint=f"findling workspaces drop {folder.name}, which forgets it on this host")
 
 
 def examine_store(settings: Settings) -> list[Check]:

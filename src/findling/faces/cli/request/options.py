@@ -214,15 +214,22 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
     from findling.service.engine.engine import open_engine
 
     settings = at_store(settings, creates=creates)
+    url = ""
     if not creates and (name := settings["workspace.name"]):
-        from findling.service.workspace.workspace import folder_of, has_store, home_folder
+        from findling.service.workspace.workspace import folder_of, has_store, home_folder, place_of
 
-        if not has_store(folder_of(name, home_folder(settings["store.home"]))):
+        folder = folder_of(name, home_folder(settings["store.home"]))
+        url = place_of(folder)
+        if not has_store(folder):
             hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"
             raise NotFoundError(f"there is no workspace {name}", hint=hint)
     with open_engine(path, settings=settings) as engine:
         if (fork := stand_in()) is not None:
             fork.indexes.add(str(engine.home))
+        if url and not engine.writer.exists:
+            from findling.service.workspace.store_url import gone_workspace
+
+            raise gone_workspace(engine.home)
         yield engine
 
 

@@ -72,9 +72,10 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
     Without an index it examines all that a first one needs. Exit code: 0 all is well, 1 something is not.
     """
     settings = resolve(path, workspace=workspace)
+    creates = bool(settings["store.url"])  # a place that was never used can be examined
     try:
         settings = at_store(settings, creates=True)
-        with opened(path, settings) as engine:
+        with opened(path, settings, creates=creates) as engine:
             if repair:
                 report = engine.repair()
                 told = f"{counted(report.unchanged, 'resource')}, {counted(report.chunks, 'chunk')}"

@@ -228,3 +228,15 @@ def test_a_process_that_ends_closes_its_connections(postgres: PostgresServer, tm
     code = _AT_THE_END + _HOLD.replace("sys.stdin.read()", "lock.release()")
     done = run_process([sys.executable, "-c", code, postgres.place(), str(tmp_path / "lock")], check=True)
     assert done.stdout == "held\n[]\n"
+
+
+def test_behind_a_pooler_no_connection_is_used_that_keeps_statements(postgres: PostgresServer, tmp_path: Path) -> None:
+    place = postgres.place()
+    before = lock_at(place, tmp_path)
+    assert before.acquire(0.0)
+    before.release()
+    pooled = lock_at(place.replace("#", "?pooler=transaction#"), tmp_path)
+    assert pooled.acquire(0.0)
+    assert pooled._connection is not None
+    assert pooled._connection.prepare_threshold is None
+    pooled.release()

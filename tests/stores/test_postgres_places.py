@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,12 +21,14 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.domain.resources import Document
+from findling.stores.postgres.checks import examine_server
 from findling.stores.postgres.server.connections import PostgresConnections, connect
 from findling.stores.postgres.server.errors import PostgresErrors
 from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import line_document
 from tests.postgres_servers import PostgresServer
+from tests.processes import PATIENCE_S, run_process
 
 SECRET = "s3cr3t-passw0rd"
 
@@ -218,3 +223,50 @@ def test_an_error_of_whatever_kind_is_told_in_words() -> None:
     for code in ("P0001", "42804", "25P02"):
         with pytest.raises(WorkspaceError, match="a trigger refuses"), PostgresErrors(place):
             raise psycopg.errors.lookup(code)("a trigger refuses")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_certificates_are_checked_as_the_url_says(tmp_path: Path) -> None:
+    server = PostgresServer()
+    try:
+        with psycopg.connect(server.dsn) as connection:
+            folder = Path(next(connection.execute("SHOW data_directory"))[0])
+        make = "openssl req -new -x509 -days 2 -nodes -subj".split()
+        for folder_, name, host in ((folder, "server", "localhost"), (tmp_path, "other", "other")):
+            files = ["-keyout", str(folder_ / f"{name}.key"), "-out", str(folder_ / f"{name}.crt")]
+            assert run_process([*make, f"/CN={host}", *files]).returncode == 0
+        owner = folder.stat()
+        for file in folder.glob("server.*"):
+            os.chown(file, owner.st_uid, owner.st_gid)
+            file.chmod(0o600)
+        (folder / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 scram-sha-256\n")
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET ssl = on")
+            connection.execute("SELECT pg_reload_conf()")
+        place = server.place().replace("@127.0.0.1:", "@localhost:")
+        trusted = f"sslrootcert={folder / 'server.crt'}"
+
+        def told(options: str, at: str = place) -> str:
+            return next(iter(examine_server(parse_place(at.replace("#", f"?{options}#")), "local"))).detail
+
+        deadline = time.monotonic() + PATIENCE_S
+        while "encrypted" not in told("sslmode=require"):
+            assert time.monotonic() < deadline, told("sslmode=require")
+            time.sleep(0.02)
+        for mode in ("require", "verify-ca", "verify-full"):
+            assert told(f"sslmode={mode}&{trusted}").endswith(", encrypted")
+        assert "verify failed" in told(f"sslmode=verify-ca&sslrootcert={tmp_path / 'other.crt'}")
+        assert "does not match" in told(f"sslmode=verify-full&{trusted}", server.place())
+        with pytest.raises(WorkspaceError, match="no encryption") as caught:
+            connect(parse_place(place.replace("#", "?sslmode=disable#")))
+        assert "sslmode" in caught.value.hint
+    finally:
+        server.close()
+
+
+def test_an_encryption_that_the_url_requires_is_named() -> None:
+    place = parse_place("postgresql://ann@host/team#notes")
+    said = "connection is bad: GSSAPI encryption required but no credential cache"
+    with pytest.raises(WorkspaceError, match="GSSAPI encryption required") as caught, PostgresErrors(place):
+        raise psycopg.OperationalError(said)
+    assert "gssencmode" in caught.value.hint

@@ -132,14 +132,14 @@ def _begin(connection: Connection) -> None:
 
 
 _guard = threading.Lock()
-_idle: dict[str, list[Connection]] = {}
+_idle: dict[tuple[str, bool], list[Connection]] = {}
 _used: set[Connection] = set()
 
 
 def _take(place: PostgresPlace) -> tuple[Connection, bool]:
     """A connection, and whether it was opened for this."""
     with _guard:
-        kept = _idle.get(place.dsn)
+        kept = _idle.get((place.dsn, place.is_pooled))
         connection = kept.pop() if kept else None
         if connection is not None:
             _used.add(connection)
@@ -161,7 +161,7 @@ def _give_back(place: PostgresPlace, connection: Connection) -> None:
         connection.execute("ROLLBACK")
     is_idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
     with _guard:
-        kept = _idle.setdefault(place.dsn, [])
+        kept = _idle.setdefault((place.dsn, place.is_pooled), [])
         if is_idle and len(kept) < _MOST_IDLE:
             kept.append(connection)
             return

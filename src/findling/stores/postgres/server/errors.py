@@ -47,6 +47,7 @@ _FULL = re.compile(r"FATAL: +(sorry, too many clients.*|(?:too many|remaining) c
 _WRONG = re.compile(
     r"(?P<password>(?:fe_sendauth: )?no password supplied)"
     r"|(?P<encryption>(?:server does not support SSL|SSL error|root certificate|server certificate).*)"
+    r"|(?P<required>(?:channel binding|GSSAPI encryption) required.*)"
     r"|(?P<url>(?:invalid|definition of service).*)"
 )
 """Reasons that libpq itself gives."""
@@ -54,6 +55,7 @@ _WRONG = re.compile(
 _WAYS = {
     "password": "give the password in the URL, in PGPASSWORD or in ~/.pgpass",
     "encryption": "look at sslmode and its relatives in the URL, and at ssl of the server",
+    "required": "look at channel_binding and gssencmode in the URL",
     "url": "look at this part of the URL, or at its variable of the environment",
 }
 
@@ -140,6 +142,8 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
     if refused := _REFUSED.search(said):  # libpq keeps no code of an attempt to connect
         why = refused[1]
         hint = "check the user, and the password in the URL, in PGPASSWORD or in ~/.pgpass"
+        if "pg_hba.conf" in why:
+            hint = "ask for an entry in pg_hba.conf of the server, or look at sslmode in the URL"
         if why.startswith("database "):
             hint = "create the database: `createdb NAME`"
         return WorkspaceError(f"{shown} does not let this user in: {why}", hint=hint)

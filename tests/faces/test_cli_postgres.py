@@ -47,7 +47,9 @@ class Computer:
 def url(postgres: PostgresServer) -> str:
     """The URL of the database for a role whose password is nobody's name."""
     with psycopg.connect(postgres.dsn) as connection:
-        connection.execute(f"CREATE ROLE team SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+        # Two files use it, and one worker may get both.
+        if connection.execute("SELECT FROM pg_roles WHERE rolname = 'team'").fetchone() is None:
+            connection.execute(f"CREATE ROLE team SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
     return postgres.dsn.replace("postgres:postgres", f"team:{PASSWORD}")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
@@ -126,15 +125,10 @@ class PostingBlock:
         self.size = sum(map(len, (terms, dfs, sizes, docs, tfs, positions))) + 100 * len(self.terms)
         self._data = docs, tfs, positions
         self._packed_sizes = sizes
+        self._ends: list[list[int]] = []
 
-    @cached_property
     def _sizes(self) -> NDArray[np.integer]:
         return unpacked(self._packed_sizes, 3 * len(self.terms)).reshape(-1, 3)
-
-    @cached_property
-    def _ends(self) -> list[list[int]]:
-        ends: list[list[int]] = np.cumsum(self._sizes, axis=0, dtype=np.int64).tolist()
-        return ends
 
     def begun(self, prefix: str) -> slice:
         """The places of the terms that begin so."""
@@ -150,14 +144,18 @@ class PostingBlock:
         """The postings of the term at a place, as far as they were fetched."""
         if not self.level:
             return PostingRow(self.dfs[at], b"", b"", b"")
-        starts, ends = self._ends[at - 1] if at else (0, 0, 0), self._ends[at]
-        docs, tfs, positions = (data[start:end] for data, start, end in zip(self._data, starts, ends, strict=True))
-        return PostingRow(self.dfs[at], docs, tfs, positions)
+        if len(self.terms) == 1:
+            return PostingRow(self.dfs[0], *self._data)
+        if not self._ends:
+            self._ends = [[0, 0, 0], *np.cumsum(self._sizes(), axis=0, dtype=np.int64).tolist()]
+        docs, tfs, positions = self._data
+        (first, first_tf, first_place), (end, end_tf, end_place) = self._ends[at : at + 2]
+        return PostingRow(self.dfs[at], docs[first:end], tfs[first_tf:end_tf], positions[first_place:end_place])
 
     def counts(self, sight: NDArray[np.bool_]) -> list[int]:
         """By term, the number of its entries in sight."""
         dfs = np.array(self.dfs, np.int64)
-        seen = sight[flat_docs(self._data[0], self._sizes[:, 0].astype(np.int64), dfs)]
+        seen = sight[flat_docs(self._data[0], self._sizes()[:, 0].astype(np.int64), dfs)]
         counts: list[int] = np.add.reduceat(seen.astype(np.int64), np.cumsum(dfs) - dfs).tolist()
         return counts
 

@@ -20,7 +20,7 @@ from findling.stores.keyword.posting_segments import PostingRow
 from findling.stores.keyword.postings_reader import SegmentedPostings, SegmentInSight
 from findling.stores.postgres.keyword.keyword_tables import StoredSegment
 from findling.stores.postgres.keyword.posting_blocks import PostingBlock
-from findling.stores.postgres.server.parts_cache import PARTS
+from findling.stores.postgres.server.parts_cache import PARTS, PartsCache
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import PostgresConnections
@@ -52,6 +52,10 @@ _MOST_ROWS = 20_000
 """Terms whose rows are kept for one state; the cache of this process has their blocks."""
 
 
+_ARRAYS = PartsCache(64 << 20)
+"""Arrays of terms of all states of this process: 64 MB hold 800 terms with 5,000 entries each."""
+
+
 class _Lacking(threading.local):
     """The blocks that the work of this thread lacks, with their levels, and those that were fetched for it."""
 
@@ -80,7 +84,7 @@ class ServerPostings(SegmentedPostings):
         self._counts: dict[tuple[str, str], int] = {}
         self._lacking = _Lacking()
         self._key = object()
-        """No other state has it in the cache of this process."""
+        """No other state has it among the arrays of this process."""
 
     def rows(self, field: str, term: str, *, with_positions: bool = False) -> Sequence[tuple[int, PostingRow]]:
         return self._row(field, term, _PLACED if with_positions else _LISTED) or ()
@@ -117,14 +121,14 @@ class ServerPostings(SegmentedPostings):
         return terms
 
     def _kept(self, key: tuple[str, str, str], make: Callable[[], tuple[Entries, _Array]]) -> tuple[Entries, _Array]:
-        """Arrays of a term, which the cache of this process holds once they were made of all of its rows."""
+        """Arrays of a term, which are kept once they were made of all of its rows."""
         whole = self._key, *key
-        if (known := PARTS.get(whole)) is not None:
+        if (known := _ARRAYS.get(whole)) is not None:
             kept: tuple[Entries, _Array] = known
             return kept
         made = make()
         if self._row(*key[1:], _LISTED) is not None:
-            PARTS.put(whole, made, sum(array.nbytes for array in made) + 500)
+            _ARRAYS.put(whole, made, sum(array.nbytes for array in made) + 500)
         return made
 
     def settled(self, work: Callable[[], _T]) -> _T:

@@ -19,6 +19,7 @@ import pytest
 
 from tests.counts import sample
 from tests.faces.test_cli_postgres import Computer, url
+from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 
 __all__ = ["url"]
@@ -63,7 +64,7 @@ def answers(computer: Computer) -> list[object]:
     return [[(hit["id"], hit["score"], hit["line"]) for hit in answer["hits"]] for answer in found]
 
 
-def test_there_and_back(computer: Computer, made: Path, url: str) -> None:
+def test_there_and_back(computer: Computer, made: Path, url: str, postgres: PostgresServer) -> None:
     before, folder = answers(computer), computer.folder / "workspaces" / "notes"
     place = f"{url}#moved"
     said = computer.run("move", "notes", place)

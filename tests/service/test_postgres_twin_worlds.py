@@ -69,9 +69,9 @@ def _asked(seed: int, rids: list[str]) -> Iterator[Callable[[Viewer], Any]]:
             yield partial(twins._about, ask, rid)
     for text in ("se", "budg", "pool mer", "sercet", "Mari", ""):
         yield partial(twins._about, Viewer.suggest, text)
-    for ask in (exact._glob, exact._refs, exact._outline, exact._ls, exact._all):
+    for make in (exact._glob, exact._refs, exact._outline, exact._ls, exact._all):
         for _ in range(2):
-            yield partial(_through_client, ask(chance))
+            yield partial(_through_client, make(chance))
     for rid in chance.sample(rids, 4):
         yield partial(_explained, rid)
     for word in ("sercetive", "acquisitoin", "salry", "quarterlyy", "Mraie"):

@@ -86,7 +86,7 @@ def opened(postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     with opened() as engine:
         engine.index()
-        engine.permissions.share("1.md", "user:ann")
+        engine.permissions.share(engine.resource_id("9.md"), "user:ann")
         for number in range(4):
             (root / f"{number}.md").write_text(f"alpha pool, edited. Marie Curie met Ada Lovelace in Oslo {number}.\n")
             engine.index()
@@ -133,3 +133,16 @@ def test_damage_of_a_leg_is_found_and_mended(opened: Callable[[], Engine], postg
         with opened() as engine:
             assert told(engine) == expected, what
             assert [check for check in engine.check() if not check.ok] == [], what
+
+
+def test_a_limited_caller_has_the_leg_mended_too(opened: Callable[[], Engine], postgres: PostgresServer) -> None:
+    def asked() -> list[str]:
+        with opened() as engine:
+            return [hit.rid for hit in Viewer(engine, ("user:ann",)).search("alpha Curie")]
+
+    expected = asked()
+    assert expected
+    for table, column in (("keyword_segments", "cids"), ("keyword_blocks", "docs"), ("vector_blocks", "codes")):
+        with psycopg.connect(postgres.dsn, autocommit=True) as connection:
+            connection.execute(f"UPDATE findling.{table} SET {column} = 'x'")
+        assert asked() == expected, table

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import LockedError, ReadOnlyError, ReplacedError
+from findling.domain.errors import CorruptError, LockedError, ReadOnlyError, ReplacedError, StoreDamagedError
 from findling.stores.postgres.keyword.keyword_leg import PostgresKeywordLeg, discard_keyword_leg
 
 if TYPE_CHECKING:
@@ -34,7 +34,13 @@ class ServerLimitedLegs:
         """
         for _ in range(_ATTEMPTS):
             leg = self._open(sight.numbers)
-            leg.size()  # what is written from now on is out of it
+            try:
+                leg.size()  # what is written from now on is out of it
+            except StoreDamagedError:
+                raise
+            except CorruptError as damage:
+                self._mend(leg, damage)
+                continue
             if leg.seq() >= sight.latest:
                 return leg
             try:
@@ -54,6 +60,13 @@ class ServerLimitedLegs:
 
     def close(self) -> None:
         """Release nothing: the connections belong to the backend."""
+
+    def _mend(self, leg: KeywordLeg, damage: CorruptError) -> None:
+        """Have a damaged leg be made again. Raises the damage where nothing can be written."""
+        try:
+            self.discard(leg)
+        except (LockedError, ReadOnlyError):
+            raise damage from None
 
     def _open(self, numbers: Collection[int] | None) -> PostgresKeywordLeg:
         return PostgresKeywordLeg(self._connections, store_id=self._store_id, unit=self._unit, numbers=numbers)

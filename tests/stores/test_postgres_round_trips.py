@@ -43,7 +43,8 @@ def test_values_arrive_as_they_were_sent(connection: ServerConnection) -> None:
 def test_the_setting_ends_with_its_statement(connection: ServerConnection) -> None:
     asked = "SELECT current_setting('findling.ws', true)"
     assert connection.rows(asked, (), 7) == [("7",)]
-    assert connection.rows(asked, ()) == [("",)]
+    assert connection.rows(asked, ()) == [("0",)]
+    assert connection.execute(asked).fetchone() == ("",)
 
 
 def test_a_statement_that_comes_again_is_planned_once(connection: ServerConnection) -> None:

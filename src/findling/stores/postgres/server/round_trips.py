@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from psycopg import Connection
 from psycopg.adapt import PyFormat, Transformer
-from psycopg.errors import InvalidSqlStatementName, OperationalError, error_from_result
+from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName, OperationalError, error_from_result
 from psycopg.pq import ExecStatus, Format
 from psycopg.waiting import Ready, Wait
 
@@ -47,7 +48,6 @@ class ServerConnection(Connection[tuple[Any, ...]]):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
-        self._numbers = count()
         self._uses: dict[tuple[bytes, tuple[int, ...]], int] = {}
         self._plans: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
 
@@ -60,8 +60,10 @@ class ServerConnection(Connection[tuple[Any, ...]]):
         asked = [_bound(_SET_WORKSPACE, (str(ws or 0),), transformer), _bound(statement, values, transformer)]
         try:
             result = self._last_result(asked)
-        except InvalidSqlStatementName:  # psycopg drops all plans of a connection after a rollback
+        # psycopg drops all plans of a connection after a rollback; a pooler gives it another one's.
+        except (InvalidSqlStatementName, DuplicatePreparedStatement):
             self._plans.clear()
+            self._uses.clear()
             result = self._last_result(asked)
         transformer.set_pgresult(result)
         return transformer.load_rows(0, result.ntuples, tuple)
@@ -96,7 +98,8 @@ class ServerConnection(Connection[tuple[Any, ...]]):
         if self.prepare_threshold is None or uses <= self.prepare_threshold or len(self._plans) >= _MOST_PREPARED:
             pgconn.send_query_params(query, values, types, formats, Format.BINARY)
             return
-        plan = self._plans[key] = b"findling_%d" % next(self._numbers)
+        # A name says which statement it is: behind a pooler, another client may have given it.
+        plan = self._plans[key] = b"findling_" + blake2b(repr(key).encode(), digest_size=12).hexdigest().encode()
         pgconn.send_prepare(plan, query, types)
         pgconn.send_query_prepared(plan, values, formats, Format.BINARY)
 

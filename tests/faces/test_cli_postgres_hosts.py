@@ -132,3 +132,23 @@ def test_a_workspace_that_another_host_has_moved_away_is_missed(
         assert not connection.execute("SELECT FROM findling.workspaces WHERE name = %s", (name,)).fetchall()
     first.run("workspaces", "drop", name, "--yes")
     assert "harbour.md" in second.run("--workspace", name, "ferry")
+
+
+def test_a_replica_is_searched(tmp_path: Path, first: Computer, tree: Path) -> None:
+    server = PostgresServer()
+    try:
+        place = server.place()
+        first.run("--store", place, "index", str(tree))
+        behind = Computer(tmp_path / "b")
+        behind.run("--store", place, "ferry")
+        first.run("--store", place, "remember", "The ferry is painted green.")
+        first.environment["FINDLING_SEARCH_LEGS"] = "server"
+        first.run("--store", place, "ferry")
+        server.become_replica()
+        for host in (first, behind, Computer(tmp_path / "c"), Computer(tmp_path / "d", FINDLING_SEARCH_LEGS="server")):
+            said = host.run("--store", place, "ferry")
+            assert "harbour.md" in said
+            assert "painted green" in said
+            assert "server that takes writes" in host.run("--store", place, "remember", "No.", code=2)
+    finally:
+        server.close()

@@ -46,10 +46,14 @@ _BORN = "born"
 """Name of the small value that says in which life of which database the id was given."""
 
 _LIFE = """
-SELECT (SELECT oid FROM pg_database WHERE datname = current_database()) || '.' ||
-       'findling.workspaces'::regclass::oid || '.' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+SELECT CASE WHEN NOT pg_is_in_recovery() THEN
+    (SELECT oid FROM pg_database WHERE datname = current_database()) || '.' ||
+    'findling.workspaces'::regclass::oid || '.' || left(pg_walfile_name(pg_current_wal_lsn()), 8) END
 """
-"""Another one after a restored dump, and after a backup or a replica has taken over: each may have lost changes."""
+"""Another one after a restored dump, and after a backup or a replica has taken over: each may have lost changes.
+
+A replica has none: nobody writes there.
+"""
 
 
 class _SeenWorkspace(NamedTuple):
@@ -144,7 +148,7 @@ class PostgresBackend(LocalLegs):
     def _unknown_life(self, store: TruthStore) -> str | None:
         """The life of the database, if the id was given in another: numbers of lost changes come again then."""
         ((life,),) = self._connections.rows(_LIFE)
-        is_known = store.get_meta("store_id") is not None and store.get_meta(_BORN) == life
+        is_known = store.get_meta("store_id") is not None and life in (None, store.get_meta(_BORN))
         return None if is_known else life
 
     def forget_identity(self) -> None:

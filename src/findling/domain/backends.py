@@ -71,8 +71,7 @@ class Capabilities:
 
     `statistics` are `visible` when hidden resources change no score, `global` when they do. `vectors` says how the
     nearest are found: `exact`, or `ann` from some size on. `regex` is whether there is an exact leg; without one every
-    text is scanned for a pattern. `graph` is whether there is a graph leg. `shared` is whether other hosts may write
-    the same truth.
+    text is scanned for a pattern. `graph` is whether there is a graph leg.
     """
 
     check: bool = False
@@ -82,7 +81,6 @@ class Capabilities:
     vectors: Literal["exact", "ann"] = "exact"
     regex: bool = False
     graph: bool = False
-    shared: bool = False
 
 
 class BackendLock(Protocol):

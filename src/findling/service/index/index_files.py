@@ -15,7 +15,7 @@ from findling.domain.errors import CorruptError, DiskFullError, LockedError, Rea
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
 from findling.domain.values import record
-from findling.service.workspace.workspace import backend_at
+from findling.service.workspace.workspace import backend_at, place_of
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class OpenedWorkspace:
 
     def is_followed_elsewhere(self) -> bool:
         """Whether another host follows the files of the workspace."""
-        if not self.backend.capabilities.shared:
+        if not place_of(self.folder):
             return False
         from findling.service.workspace.host_files import is_followed_elsewhere
 
@@ -304,11 +304,12 @@ class OpenedWorkspace:
         """The leg in step with the truth, rebuilt when it is damaged. The caller holds the lock."""
         try:
             has_leg = self.backend.has_keyword_leg(self.unit)
-            # Every host of a shared truth makes its own the first time.
-            missing = _OTHER if has_leg else "" if self.backend.capabilities.shared else _MISSING
-            missing = missing if self._is_missing() else ""
+            is_missing = self._is_missing()
             self._catch_up()
-            self._mended = missing or self._mended
+            if is_missing and has_leg:
+                self._mended = _OTHER
+            elif is_missing and not place_of(self.folder):  # hosts of a shared truth make their own
+                self._mended = _MISSING
         except StoreDamagedError:
             raise
         except CorruptError:

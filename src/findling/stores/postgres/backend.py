@@ -67,7 +67,7 @@ class _SeenWorkspace(NamedTuple):
 class PostgresBackend(LocalLegs):
     """Implements `Backend` at `postgresql://…/DATABASE#WORKSPACE`; its `folder` holds the legs of this host."""
 
-    capabilities = Capabilities(check=True, statistics="visible", vectors="ann", regex=True, graph=True, shared=True)
+    capabilities = Capabilities(check=True, statistics="visible", vectors="ann", regex=True, graph=True)
     snapshot_bytes = 0
     legs = "local"
 

@@ -56,7 +56,7 @@ _ARRAYS = PartsCache(64 << 20)
 """Arrays of terms of all states of this process: 64 MB hold 800 terms with 5,000 entries each."""
 
 
-_LACKING: Any = np.zeros(0, np.int64), np.zeros(0, np.int64)
+_NOT_AT_HAND: Any = np.zeros(0, np.int64), np.zeros(0, np.int64)
 """Arrays of a term whose rows are not at hand: the work runs again with them."""
 
 
@@ -131,8 +131,8 @@ class ServerPostings(SegmentedPostings):
             kept: tuple[Entries, _Array] = known
             return kept
         if self._row(*key[1:], _LISTED) is None:
-            lacking: tuple[Entries, _Array] = _LACKING
-            return lacking
+            nothing: tuple[Entries, _Array] = _NOT_AT_HAND
+            return nothing
         made = make()
         _ARRAYS.put(whole, made, sum(array.nbytes for array in made) + 500)
         return made

@@ -111,8 +111,8 @@ def _tell_checks(checks: Sequence[Check], as_json: bool) -> int:
 
 def _forget_everything(engine: Engine, force: bool) -> int:
     count = counted(engine.status().resources, "resource")
-    backend = engine.writer.files.backend
-    where = f"{backend.url}, for all hosts" if backend.capabilities.shared else engine.home
+    place = engine.writer.files.backend.url
+    where = engine.home if place.startswith("file:") else f"{place}, for all hosts"
     if not agrees(f"delete the index of {engine.root} with {count}, in {where}", force, "--force"):
         return 1
     engine.forget_everything()

@@ -22,7 +22,7 @@ from findling.stores.postgres.legs import vector_blocks, vector_neighbours, vect
 from findling.stores.postgres.legs.vector_table import PostgresVectors, discard_vectors, vector_state
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.parts_cache import PartsCache
-from findling.stores.postgres.server_legs import PostgresServerBackend
+from findling.stores.postgres.server_backend import PostgresServerBackend
 from findling.stores.vectors.vector_matrix import VectorMatrix
 from findling.testing.vector_table import VectorTableSuite
 from tests.counts import tries

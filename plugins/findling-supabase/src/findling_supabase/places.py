@@ -21,7 +21,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 def open_supabase(url: str, folder: Path, legs: str = "local") -> PostgresBackend:
     """The backend of a place, with its legs in the `folder` of this host, or with the `server`."""
-    from findling.stores.postgres.server_legs import postgres_backend
+    from findling.stores.postgres.server_backend import postgres_backend
 
     return postgres_backend(postgres_url(url), folder, legs)
 

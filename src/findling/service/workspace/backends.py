@@ -61,7 +61,7 @@ def open_backend(place: str | Path, folder: Path | None = None, legs: str = "loc
     if folder is None:
         raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
     if scheme in _POSTGRES:
-        from findling.stores.postgres.server_legs import postgres_backend
+        from findling.stores.postgres.server_backend import postgres_backend
 
         return postgres_backend(url, folder, legs)
     from inspect import signature

@@ -80,7 +80,7 @@ def move_truth(
     prepare_move(found.folder, draft, url)
     own = settings.override({"search.refresh": "never", "semantic.refine": "never", "workspace.name": ""}, "move")
     with Engine(workspace_in(found.folder), own, looks_above=False) as source, _still(source):
-        files = OpenedWorkspace(draft, unit=settings["keyword.unit"])
+        files = OpenedWorkspace(draft, unit=settings["keyword.unit"], legs=settings["search.legs"])
         with closing(files), files.writing():
             truth = source.writer.store
             if not copy_truth(truth, files.store, _keys(truth), on_progress):

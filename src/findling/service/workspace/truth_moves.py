@@ -9,14 +9,14 @@ from pathlib import Path
 from findling.pipelines.export.copying import finish_copy
 from findling.service.workspace.workspace import PLACE_FILE, backend_at, place_of
 from findling.stores.filesystem import FileErrors, make_private, sync_folder, write_whole
-from findling.stores.local.identity import STORE_FILE, forget_identity
+from findling.stores.local.identity import EXACT, GRAPH, STORE_FILE, VIEWS, forget_identity
 
 __all__ = ["prepare_move", "switch_truth", "tidy_move"]
 
 _FROM = "from.url"
 """The file in the folder of a move that holds the URL of a truth that is about to be left."""
 
-_LEGS = ("keyword", "keyword-page", "exact", "graph", "vectors-*")
+_LEGS = ("keyword", "keyword-page", EXACT, GRAPH, "vectors-*", VIEWS)
 
 
 def prepare_move(folder: Path, draft: Path, url: str) -> None:
@@ -47,7 +47,7 @@ def switch_truth(folder: Path, draft: Path, url: str) -> None:
 
 
 def tidy_move(folder: Path, draft: Path) -> None:
-    """Remove the truth that was left, and take over the legs of the new one. A second time there is nothing to do."""
+    """Remove the truth that was left with its legs, and take over those of the new one. A second time does nothing."""
     if not draft.exists():
         return
     here = place_of(folder)
@@ -59,9 +59,14 @@ def tidy_move(folder: Path, draft: Path) -> None:
         elif (draft / _FROM).exists():
             write_whole(draft / PLACE_FILE, (draft / _FROM).read_bytes())
             backend_at(draft).put_store_aside()
-        for legs in [path for pattern in _LEGS for path in draft.glob(pattern)]:
-            shutil.rmtree(folder / legs.name, ignore_errors=True)
+        for legs in _legs_in(folder):
+            shutil.rmtree(legs, ignore_errors=True)
+        for legs in _legs_in(draft):
             legs.replace(folder / legs.name)
         shutil.rmtree(draft)
     with closing(backend_at(folder).open_store()) as store:
         finish_copy(store, store, is_used=True)
+
+
+def _legs_in(folder: Path) -> list[Path]:
+    return [path for pattern in _LEGS for path in folder.glob(pattern)]

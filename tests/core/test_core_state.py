@@ -34,9 +34,9 @@ def run_findling(home: Path, core: str, *arguments: str, check: bool = True) -> 
     return run.stdout, run.stderr
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    folder = tmp_path / "tree"
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("core") / "tree"
     folder.mkdir()
     for name, text in NOTES.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -44,10 +44,18 @@ def tree(tmp_path: Path) -> Path:
     return folder
 
 
-def test_doctor_tells_which_code_runs(tree: Path, tmp_path: Path) -> None:
-    run_findling(tmp_path / "home", "on", "index", str(tree))
-    on = run_findling(tmp_path / "home", "on", "doctor", str(tree))[0]
-    off = run_findling(tmp_path / "home", "off", "doctor", str(tree))[0]
+@pytest.fixture(scope="module")
+def homes(tree: Path) -> dict[str, Path]:
+    """An index of the tree made by the core, and one made without it."""
+    made = {core: tree.parent / core for core in ("on", "off")}
+    for core, home in made.items():
+        run_findling(home, core, "index", str(tree))
+    return made
+
+
+def test_doctor_tells_which_code_runs(tree: Path, homes: dict[str, Path]) -> None:
+    on = run_findling(homes["on"], "on", "doctor", str(tree))[0]
+    off = run_findling(homes["on"], "off", "doctor", str(tree))[0]
     assert "not in use: switched off by FINDLING_CORE=off; Python does its work" in off
     assert "simsimd, " in off
     if native is None:
@@ -63,15 +71,17 @@ def test_any_other_value_is_an_error(tree: Path, tmp_path: Path) -> None:
     assert "FINDLING_CORE is 'maybe'" in err and "on, off" in err
 
 
-@pytest.mark.parametrize("query", ["fox", "user name", "C++", "where does the fox sleep on a carpet", "数据库", "kg"])
-def test_answers_are_the_same_without_it(tree: Path, tmp_path: Path, query: str) -> None:
+def test_answers_are_the_same_without_it(tree: Path, homes: dict[str, Path], tmp_path: Path) -> None:
+    queries = ["fox", "user name", "C++", "where does the fox sleep on a carpet", "数据库", "kg"]
+    (tmp_path / "queries").write_text("\n".join(queries), encoding="utf-8")
     answers = []
     for indexing, searching in (("on", "on"), ("off", "off"), ("off", "on")):
         home = tmp_path / f"{indexing} {searching}"
-        run_findling(home, indexing, "index", str(tree))
-        answers.append(json.loads(run_findling(home, searching, query, str(tree), "--json")[0]))
-    first, *others = map(_timeless, answers)
-    assert first["hits"]
+        shutil.copytree(homes[indexing], home)  # a search may leave something behind
+        said = run_findling(home, searching, "-Q", str(tmp_path / "queries"), str(tree), "--json")[0]
+        answers.append([_timeless(answer) for answer in json.loads(said)])
+    first, *others = answers
+    assert [answer["query"] for answer in first if answer["hits"]] == queries
     assert others == [first, first]
 
 

@@ -45,9 +45,10 @@ def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
         yield opened
 
 
-@pytest.fixture
-def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=[0, 50], ids=["by blocks", "whole vocabularies"])
+def _small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments and blocks of few entries, which are joined all the time."""
+    monkeypatch.setattr(server_postings, "_WORTH_ALL", request.param)
     monkeypatch.setattr(keyword_leg, "_MOST_ENTRIES", 7)
     monkeypatch.setattr(keyword_merge, "_AT_ONCE", 3)
     monkeypatch.setattr(posting_blocks, "_MOST_BYTES", 60)
@@ -282,13 +283,9 @@ def test_another_store_begins_anew(connections: PostgresConnections) -> None:
     assert connections.rows(rows, (connections.ws,)) == [(0,)]
 
 
-def test_a_question_takes_two_round_trips_and_its_positions_no_third(
-    connections: PostgresConnections, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, leg = MemoryStore(), open_leg(connections)
-    store.write(random_corpus(Random(2)))
-    catch_up(store, leg)
-    leg.size()
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    """The statements of single questions to the server."""
     asked = []
     rows = PostgresConnections.rows
 
@@ -297,10 +294,47 @@ def test_a_question_takes_two_round_trips_and_its_positions_no_third(
         return rows(self, *values)  # type: ignore[arg-type]
 
     monkeypatch.setattr(PostgresConnections, "rows", noted)
+    return asked
+
+
+def test_a_question_takes_two_round_trips_and_its_positions_no_third(
+    connections: PostgresConnections, asked: list[tuple[object, ...]]
+) -> None:
+    store, leg = MemoryStore(), open_leg(connections)
+    store.write(random_corpus(Random(2)))
+    catch_up(store, leg)
+    leg.size()
+    asked.clear()
     leg.search(Any((Word("connection"), Word("get_user_name"), Word("node.js"), Phrase("user error"))), Filters(), 9)
     assert len(asked) == 2
     leg.search(All((Word("connected"), Fuzzy("pol"))), Filters(ext=("py",)), 9)
     assert len(asked) <= 5
+
+
+def test_a_process_that_goes_on_asking_fetches_the_vocabulary_and_then_postings_alone(
+    connections: PostgresConnections, asked: list[tuple[object, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, leg = MemoryStore(), open_leg(connections)
+    monkeypatch.setattr(posting_blocks, "_MOST_BYTES", 60)
+    monkeypatch.setattr(server_postings, "_WORTH_ALL", 8)
+    words = ("pool", "user", "node", "tree")
+    for number in range(3):
+        store.write([line_document(f"{number}", [f"{word}s {word}{number}" for word in words])])
+        catch_up(store, leg)
+    assert len(leg._view().segments) == 3
+    asked.clear()
+    questions = [Word(word) for word in (*words, "pool1", "user2", "nodes", "trees")]
+    answers = [leg.search(question, Filters(), 9) for question in questions]
+    whole = [statement for statement, *_ in asked if "ORDER BY segment, block" in str(statement)]
+    assert len(whole) == 1, "one round trip for all segments"
+    asked.clear()
+    leg.search(Any((Word("pools"), Word("user1"), Word("gone"))), Filters(), 9)
+    assert len(asked) <= 1
+    monkeypatch.setattr(server_postings, "_WORTH_ALL", 0)
+    monkeypatch.setattr(server_postings, "PARTS", PartsCache(1 << 20))
+    again = open_leg(connections)
+    assert [again.search(question, Filters(), 9) for question in questions] == answers
+    assert all(answer.hits for answer in answers)
 
 
 def test_a_question_that_no_cache_holds_ends(connections: PostgresConnections, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "RowPart",
     "SumPart",
     "TermPart",
+    "leaves_of",
 ]
 
 
@@ -123,3 +125,18 @@ Part: TypeAlias = (
     | AllPart
     | BestPart
 )
+
+
+def leaves_of(part: Part) -> Iterator[Part]:
+    """The parts that a part is put together of, down to those that are of no others."""
+    if isinstance(part, (SumPart, BestPart)):
+        below = part.parts
+    elif isinstance(part, AllPart):
+        below = (*part.musts, *part.shoulds, *part.nots)
+    elif isinstance(part, (BoostPart, ConstantPart)):
+        below = (part.part,)
+    else:
+        yield part
+        return
+    for one in below:
+        yield from leaves_of(one)

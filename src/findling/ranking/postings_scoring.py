@@ -137,6 +137,10 @@ _NOTHING = Matches(_NO_ENTRIES, np.zeros(0))
 _FEWER = 16
 """From so many times fewer entries on, to look each up takes less time than to mark the others."""
 
+_SPARSE = 4
+"""From so many times fewer entries than slots on, to merge lists takes less time than to mark them and look for marks:
+27 µs against 75 for 4,400 entries in 50,000 slots."""
+
 _SPAN = 32
 """Bits of a position beside its entry."""
 
@@ -245,6 +249,12 @@ class _Scorer:
         lists = [one for one in lists if len(one)]
         if len(lists) < 2:
             return lists[0] if lists else _NO_ENTRIES
+        if sum(map(len, lists)) * _SPARSE < len(self._marked):
+            merged = np.concatenate(lists)
+            merged.sort(kind="stable")  # it merges lists that are in order
+            is_new = np.ones(len(merged), np.bool_)
+            np.not_equal(merged[1:], merged[:-1], out=is_new[1:])
+            return merged[is_new]
         for one in lists:
             self._marked[one] = True
         entries = np.flatnonzero(self._marked)

@@ -209,7 +209,7 @@ def unpacked(data: bytes, size: int) -> NDArray[np.integer]:
 def row_entries(row: PostingRow) -> NDArray[np.integer]:
     """The entries of a row, in order."""
     if len(row.docs) == row.df:
-        return np.cumsum(np.frombuffer(row.docs, np.uint8), dtype=np.int64)
+        return np.frombuffer(row.docs, np.uint8).astype(np.int64).cumsum()
     return np.frombuffer(row.docs, "<u2")
 
 

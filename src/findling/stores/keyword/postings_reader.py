@@ -62,8 +62,8 @@ class SegmentedPostings:
     def begun(self, field: str, prefix: str) -> Sequence[str]:
         """The terms of a field that begin so, in order; some may be in no entry in sight."""
 
-    def settled(self, work: Callable[[], _T]) -> _T:
-        """The result of work that asks for postings, all of which are at hand."""
+    def settled(self, work: Callable[[], _T], part: Part | None = None) -> _T:
+        """The result of work that asks for postings, all of which are at hand; `part` is the query that it scores."""
         return work()
 
     def every(self) -> Entries:
@@ -95,7 +95,7 @@ class SegmentedPostings:
         return column
 
     def term(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
-        return _joined([self._in_sight(number, row) for number, row in self.rows(field, term)])
+        return self.joined(self.rows(field, term))
 
     def shares(self, field: str, term: str) -> tuple[Entries, Scores]:
         entries, counts = self.term(field, term)
@@ -116,6 +116,10 @@ class SegmentedPostings:
     def frequency(self, field: str, term: str) -> int:
         return self.counted(self.rows(field, term))
 
+    def joined(self, rows: Sequence[tuple[int, PostingRow]]) -> tuple[Entries, NDArray[np.integer]]:
+        """The entries in sight of the rows of a term, and how often each has it."""
+        return _joined([self._in_sight(number, row) for number, row in rows])
+
     def counted(self, rows: Sequence[tuple[int, PostingRow]]) -> int:
         """The number of entries in sight of the rows of a term."""
         total = 0
@@ -130,7 +134,8 @@ class SegmentedPostings:
         if (sight := self._segments[number].sight) is not None:
             is_seen = sight[entries]
             entries, counts = entries[is_seen], counts[is_seen]
-        return entries.astype(np.int64) + self._bases[number], counts
+        base = self._bases[number]
+        return np.add(entries, base, dtype=np.int64) if base else entries.astype(np.int64, copy=False), counts
 
 
 def _joined(lists: Sequence[tuple[Entries, NDArray[np.integer]]]) -> tuple[Entries, NDArray[np.integer]]:
@@ -229,7 +234,7 @@ class PostingsReader:
         return answer
 
     def _matches(self, part: Part | None) -> Matches:
-        return _nothing() if part is None else self._postings.settled(lambda: matches(part, self._postings))
+        return _nothing() if part is None else self._postings.settled(lambda: matches(part, self._postings), part)
 
     def _best(self, found: Matches, limit: int, *, is_ranked: bool) -> list[tuple[int, float]]:
         """The best chunks: by score, or the latest where nothing ranks; equals by their turn."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
@@ -76,11 +77,16 @@ class BlockDirectory:
     def __init__(self, blocks: Iterable[tuple[int, str]]) -> None:
         self.key = next(_keys)
         """A number that no other directory of this process has, whatever server it is from."""
+        self.wanted = 0
+        """Blocks that were asked for while the vocabulary was not at hand."""
         self._firsts: dict[int, list[str]] = {}
         self._bases: dict[int, int] = {}
         for number, (field, first) in enumerate(blocks):
             self._bases.setdefault(field, number)
             self._firsts.setdefault(field, []).append(first)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._firsts.values()))
 
     @classmethod
     def read(cls, data: bytes) -> BlockDirectory:
@@ -112,52 +118,77 @@ class BlockDirectory:
         return range(base + max(bisect_right(firsts, prefix) - 1, 0), base + last)
 
 
+_NO_ENTRIES = (None, None, None, None)
+
+
 class PostingBlock:
-    """A block that was fetched: with its frequencies, with its entries (level 1), with its positions (level 2)."""
+    """A block that was fetched: with its frequencies, with its entries (level 1), with its positions (level 2).
 
-    def __init__(self, data: Sequence[bytes | None]) -> None:
-        self.level = 0 if data[2] is None else 1 if data[5] is None else 2
-        terms, dfs, sizes, docs, tfs, positions = (one or b"" for one in data)
-        self.terms = terms.decode("utf-8", "surrogatepass").split("\n")
-        self.dfs = unpacked(dfs, len(self.terms)).tolist()
-        if max(self.dfs) > MOST_ENTRIES:  # before anything takes so much memory
-            raise ValueError(f"a term is in {max(self.dfs):,} entries of a segment")
-        self.size = sum(map(len, (terms, dfs, sizes, docs, tfs, positions))) + 100 * len(self.terms)
-        self._data = docs, tfs, positions
-        self._packed_sizes = sizes
-        self._ends: list[list[int]] = []
+    Terms are looked for in their bytes: to split them takes longer than all that a question asks of most blocks.
+    """
 
-    def _sizes(self) -> NDArray[np.integer]:
-        return unpacked(self._packed_sizes, 3 * len(self.terms)).reshape(-1, 3)
+    def __init__(self, terms: bytes, dfs: bytes, entries: Sequence[bytes | None] = _NO_ENTRIES) -> None:
+        sizes, *data = entries
+        self.level = 0 if sizes is None else 1 if data[-1] is None else 2
+        self._given = terms, dfs
+        self._terms = b"\n%b\n" % terms
+        self._sizes = sizes or b""
+        self._data = [one or b"" for one in data]
+        self.size = 2 * len(terms) + len(dfs) + len(self._sizes) + sum(map(len, self._data)) + 800
 
-    def begun(self, prefix: str) -> slice:
-        """The places of the terms that begin so."""
-        first = bisect_left(self.terms, prefix)
-        return slice(first, bisect_left(self.terms, f"{prefix}\U0010ffff", first) if prefix else len(self.terms))
+    def extended(self, entries: Sequence[bytes | None]) -> PostingBlock:
+        """The block with entries that were fetched for it: their sizes, themselves, counts and positions."""
+        return PostingBlock(*self._given, entries)
 
     def find(self, term: str) -> int | None:
         """The place of a term."""
-        at = bisect_left(self.terms, term)
-        return at if at < len(self.terms) and self.terms[at] == term else None
+        at = self._terms.find(b"\n%b\n" % term.encode("utf-8", "surrogatepass"))
+        return None if at < 0 else self._terms.count(b"\n", 0, at)
+
+    def begun(self, prefix: str) -> tuple[slice, list[str]]:
+        """The places of the terms that begin so, and these terms."""
+        wanted = b"\n" + prefix.encode("utf-8", "surrogatepass")
+        last = self._terms.rfind(wanted, 0, -1)
+        if last < 0:
+            return slice(0), []
+        first = self._terms.find(wanted)
+        terms = self._terms[first + 1 : self._terms.index(b"\n", last + 1)].decode("utf-8", "surrogatepass").split("\n")
+        place = self._terms.count(b"\n", 0, first)
+        return slice(place, place + len(terms)), terms
+
+    def frequencies(self, places: slice) -> list[int]:
+        """The number of entries of each of the terms at some places."""
+        found: list[int] = self._dfs[places].tolist()
+        return found
 
     def row(self, at: int) -> PostingRow:
         """The postings of the term at a place, as far as they were fetched."""
-        if not self.level:
-            return PostingRow(self.dfs[at], b"", b"", b"")
-        if len(self.terms) == 1:
-            return PostingRow(self.dfs[0], *self._data)
-        if not self._ends:
-            self._ends = [[0, 0, 0], *np.cumsum(self._sizes(), axis=0, dtype=np.int64).tolist()]
-        docs, tfs, positions = self._data
-        (first, first_tf, first_place), (end, end_tf, end_place) = self._ends[at : at + 2]
-        return PostingRow(self.dfs[at], docs[first:end], tfs[first_tf:end_tf], positions[first_place:end_place])
+        df = int(self._dfs[at])
+        if len(self._dfs) == 1 or not self.level:
+            return PostingRow(df, *self._data)
+        firsts, ends = self._bounds[at : at + 2]
+        return PostingRow(df, *[one[i:j] for one, i, j in zip(self._data, firsts, ends, strict=True)])
 
     def counts(self, sight: NDArray[np.bool_]) -> list[int]:
         """By term, the number of its entries in sight."""
-        dfs = np.array(self.dfs, np.int64)
-        seen = sight[flat_docs(self._data[0], self._sizes()[:, 0].astype(np.int64), dfs)]
+        dfs = self._dfs.astype(np.int64)
+        seen = sight[flat_docs(self._data[0], self._lengths()[:, 0].astype(np.int64), dfs)]
         counts: list[int] = np.add.reduceat(seen.astype(np.int64), np.cumsum(dfs) - dfs).tolist()
         return counts
+
+    @cached_property
+    def _dfs(self) -> NDArray[np.integer]:
+        dfs = unpacked(self._given[1], self._terms.count(b"\n") - 1)
+        if (most := int(dfs.max())) > MOST_ENTRIES:  # before anything takes so much memory
+            raise ValueError(f"a term is in {most:,} entries of a segment")
+        return dfs
+
+    @cached_property
+    def _bounds(self) -> list[list[int]]:
+        return [[0, 0, 0], *self._lengths().cumsum(axis=0, dtype=np.int64).tolist()]
+
+    def _lengths(self) -> NDArray[np.integer]:
+        return unpacked(self._sizes, 3 * len(self._dfs)).reshape(-1, 3)
 
 
 def flat_docs(data: bytes, sizes: Entries, dfs: Entries) -> Entries:

@@ -10,14 +10,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from subprocess import CompletedProcess
 from uuid import uuid4
 
 import psycopg
 import pytest
 
+from tests.forks import run_findling
 from tests.postgres_servers import PostgresServer
-from tests.processes import PATIENCE_S, BoundedProcess, run_process
+from tests.processes import PATIENCE_S, BoundedProcess
 
 PASSWORD = "s3cret-of-the-team"
 
@@ -34,8 +34,7 @@ class Computer:
 
     def run(self, *words: str, code: int | None = 0, cwd: Path | None = None) -> str:
         """The output of a command; the password is in none."""
-        command = [sys.executable, "-m", "findling", *words]
-        done: CompletedProcess[str] = run_process(command, cwd=cwd or self.folder, env=self.environment)
+        done = run_findling(*words, cwd=cwd or self.folder, env=self.environment)
         said = done.stdout + done.stderr
         assert code is None or done.returncode == code, said
         assert PASSWORD not in said, f"{words} shows the password"

@@ -12,24 +12,28 @@ from pathlib import Path
 import pytest
 
 import findling
+from findling.pipelines.indexing import lasting_look
 from findling.pipelines.indexing.freshness import UNSURE_NS
 from findling.pipelines.indexing.lasting_look import LookRelay
 from findling.sources.files import still_folders
 from findling.sources.files.still_folders import watch_folders
 from findling.sources.files.watching import file_system
 from tests.counts import tries
-from tests.processes import PATIENCE_S, run_process
+from tests.processes import PATIENCE_S, run_process, small_disk
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports changes in time")
 
-_FILES = 320
+_FILES = 8
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    made = tmp_path / "tree"
+def root(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree that pays to be watched: by itself, with as many files as a test asks for, or else with eight."""
+    made, files = tmp_path / "tree", getattr(request, "param", _FILES)
+    if files < lasting_look._LEAST_FILES:
+        monkeypatch.setattr(lasting_look, "_LEAST_FILES", files)
     (made / "a" / "b").mkdir(parents=True)
-    for number in range(_FILES):
+    for number in range(files):
         (made / "a" / ("b" if number % 2 else "") / f"note{number}.md").write_text(f"# Note {number}\n\nword{number}\n")
     (made / "a" / "guide.md").write_text("# Guide\n\nquagga\n")
     return made
@@ -152,7 +156,7 @@ def test_files_that_another_engine_forgets_come_back(engine: findling.Engine, ro
 
 
 def test_writing_and_searching_in_turn_never_misses_anything(engine: findling.Engine, root: Path) -> None:
-    for number in range(tries(400, short=40)):
+    for number in range(tries(400, short=12)):
         word = "okapi" + "abcdefghij"[number % 10] + "klmnopqrst"[number // 10 % 10] + "uvwxy"[number // 100]
         (root / "a" / f"new{number % 7}.md").write_text(f"{word}\n")
         assert found(engine, f'"{word}"') == [f"a/new{number % 7}.md"], number
@@ -171,6 +175,7 @@ def test_a_closed_index_is_not_watched(engine: findling.Engine) -> None:
     assert engine.is_still()
 
 
+@pytest.mark.parametrize("root", [lasting_look._LEAST_FILES], indirect=True)
 def test_a_still_tree_is_not_looked_at(engine: findling.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
     monkeypatch.setattr(findling.pipelines.indexing.freshness, "changed_ns", looked.append)
@@ -271,6 +276,24 @@ def test_folders_are_not_still_when_the_queue_was_full(tmp_path: Path) -> None:
     assert folders.is_still()
     folders.close()
     assert not folders.is_still()
+
+
+@pytest.mark.parametrize("name", ["tree", "a tree\twith \\ and\nlines"])
+def test_only_a_mount_in_the_tree_moves_it(tmp_path: Path, name: str) -> None:
+    """Another disk elsewhere says nothing about the tree; programs mount some all the time."""
+    (tmp_path / name).mkdir()
+    folders = watch_folders(tmp_path / name, [""])
+    if folders is None:
+        pytest.skip("changes on this disk may pass unnoticed")
+    folders.begin()
+    with small_disk(tmp_path / f"{name} of another", "100k"):
+        assert folders.is_still()
+    with small_disk(tmp_path / name / "inner", "100k"):
+        folders.begin()
+        assert not folders.is_still()
+    folders.begin()
+    assert folders.is_still()
+    folders.close()
 
 
 def test_a_forked_child_claims_nothing_and_takes_nothing_away(tmp_path: Path) -> None:

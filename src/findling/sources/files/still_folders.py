@@ -72,9 +72,22 @@ def place_of_tree(root: Path) -> object:
     """The folder that a root leads to, and what is mounted: neither is reported. Nothing equals that of no folder."""
     try:
         found = root.stat()
-        return [found.st_dev, found.st_ino, blake2b(_MOUNTS.read_bytes()).hexdigest()]
+        return [found.st_dev, found.st_ino, blake2b(_mounts_around(root)).hexdigest()]
     except OSError:
         return object()
+
+
+def _mounts_around(root: Path) -> bytes:
+    """The mounts above and below a root. Others change nothing in it: containers come and go on a machine."""
+    place = os.fsencode(os.path.realpath(root)).rstrip(b"/") + b"/"
+    for byte in b"\\ \t\n":  # as the kernel writes them
+        place = place.replace(bytes([byte]), b"\\%03o" % byte)
+    return b"".join(line for line in _MOUNTS.read_bytes().splitlines(True) if _is_around(place, line))
+
+
+def _is_around(place: bytes, line: bytes) -> bool:
+    mounted = line.split(b" ", 5)[4].rstrip(b"/") + b"/"
+    return place.startswith(mounted) or mounted.startswith(place)
 
 
 def watch_folders(root: Path, folders: Iterable[str]) -> StillFolders | None:

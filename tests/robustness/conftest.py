@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +37,18 @@ if os.geteuid() == 0:
 os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
 """
 MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
+EACH = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from findling.faces.cli.main import run
+for command in json.loads(sys.argv[1]):
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        code = run(command)
+    for stream in streams:
+        stream.seek(0)
+    print(json.dumps([code, *(stream.read() for stream in streams)]))
+"""
 EVERYTHING = 1 << 20
 """A limit that cuts nothing off."""
 
@@ -160,7 +172,7 @@ class Playground:
 
     def start_code(self, code: str, *args: str, plain_user: bool = False) -> BoundedProcess:
         process = BoundedProcess(
-            [sys.executable, "-c", *([AS_PLAIN_USER] if plain_user else []), code, *args],
+            [sys.executable, *(["-I", "-S", "-c", AS_PLAIN_USER] if plain_user else ["-c"]), code, *args],
             cwd=self.root,
             env=self.environ,
             stdin=subprocess.DEVNULL,
@@ -198,6 +210,12 @@ class Playground:
         """Run the command line to its end; one that hangs fails the test."""
         return self.finish(self.start(*args, plain_user=plain_user))
 
+    def run_each(self, *commands: Sequence[str], plain_user: bool = False) -> list[Outcome]:
+        """Run several commands one after the other in one process, which is half of what each of them takes."""
+        done = self.finish(self.start_code(EACH, json.dumps(commands), plain_user=plain_user))
+        assert (done.code, done.err) == (0, "")
+        return [Outcome(*json.loads(line)) for line in done.out.splitlines()]
+
     def finish(self, process: BoundedProcess) -> Outcome:
         """Wait for a process; one that hangs is ended and fails the test."""
         try:
@@ -206,9 +224,15 @@ class Playground:
             pytest.fail(f"{process.args!r} hangs; stderr: {process.communicate()[1]}")
         return Outcome(process.returncode, out, err)
 
-    def search(self, query: str, *args: str, plain_user: bool = False) -> tuple[dict[str, Any], str]:
-        """A search that must end without an error: its document and what stood on stderr."""
-        code, out, err = self.run("search", "--json", "-k", str(EVERYTHING), *args, "--", query, plain_user=plain_user)
+    def search(
+        self, query: str, *args: str, plain_user: bool = False, apart: bool = False
+    ) -> tuple[dict[str, Any], str]:
+        """A search that must end without an error: its document and what stood on stderr.
+
+        It runs in this process, but `apart` in one of its own, which may die of a full disk.
+        """
+        command = ("search", "--json", "-k", str(EVERYTHING), *args, "--", query)
+        code, out, err = self.run(*command, plain_user=plain_user) if plain_user or apart else self.call(*command)
         document: dict[str, Any] = json.loads(out) if code in (0, 1) else {"hits": None}
         assert document["hits"] is not None, err
         assert code == (0 if document["hits"] else 1), err

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from findling.models.local import onnx_session as local_model
+from tests.counts import tries
 from tests.postgres_template import shared_template
 from tests.processes import hear_signals
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from tests.postgres_servers import PostgresServer
 
 # No test fails because other work takes the processor for a while.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", deadline=None, max_examples=tries(100, short=30), suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

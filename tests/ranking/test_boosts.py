@@ -23,8 +23,9 @@ from findling.ranking.boosts import (
     starts_field,
 )
 from findling.ranking.fusion import rrf
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=60)
+no_deadline = settings(deadline=None, max_examples=tries(60, short=25))
 
 factors = st.floats(1, 3)
 

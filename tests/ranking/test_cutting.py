@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.ranking.diversity import Cut, adaptive_k
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=60)
+no_deadline = settings(deadline=None, max_examples=tries(60, short=25))
 
 CLIFF = [0.9, 0.85, 0.8, 0.75, 0.3, 0.28, 0.25, 0.2]
 

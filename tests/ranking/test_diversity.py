@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from findling.ranking import diversity
 from findling.ranking.diversity import Diverse, jaccard
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=60)
+no_deadline = settings(deadline=None, max_examples=tries(60, short=25))
 
 Candidates = list[tuple[int, float]]
 Table = Sequence[Sequence[float]]

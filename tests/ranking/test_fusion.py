@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from findling.ranking import fusion
 from findling.ranking.fusion import RECENCY_WEIGHTS, Fusion, Part, best_first
+from tests.counts import tries
 
 Fused = tuple[int, float, list[Part]]
 Given = ParamSpec("Given")
@@ -35,7 +36,7 @@ rrf, rrf_weighted, weighted, with_recency = (
     in_full(fusion.with_recency),
 )
 
-no_deadline = settings(deadline=None, max_examples=60)
+no_deadline = settings(deadline=None, max_examples=tries(60, short=25))
 
 Legs = dict[str, list[tuple[int, float]]]
 

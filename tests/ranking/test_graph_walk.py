@@ -23,8 +23,9 @@ from findling.ranking.graph_walk import (
     walk,
     walk_path,
 )
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=80)
+no_deadline = settings(deadline=None, max_examples=tries(80, short=25))
 
 Rows = Sequence[Sequence[tuple[int, float, bool]]]
 

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.ranking.diversity import Duplicate, Kept, collapse
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=60)
+no_deadline = settings(deadline=None, max_examples=tries(60, short=25))
 
 WORDS = [f"w{number}" for number in range(102)]
 """100 runs of three words."""

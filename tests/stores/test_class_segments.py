@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from findling.stores.keyword.class_segments import ClassSegments
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.samples import line_document
-from tests.counts import sample
+from tests.counts import IS_LONG, sample, tries
 from tests.processes import BoundedProcess
 
 ANN, BOB = "user:ann", "user:bob"
@@ -116,10 +117,11 @@ def test_every_number_is_that_of_an_index_of_just_what_is_in_sight(
 
 def test_numbers_stay_right_whatever_is_written(tmp_path: Path, store: SqliteStore) -> None:
     pool, dice = segments(tmp_path), random.Random(8)
-    for turn in range(12):
+    turns = tries(12, short=6)
+    for turn in range(turns):
         changed = [note(dice, dice.randrange(70), dice.choice(LISTS)) for _ in range(dice.randint(1, 4))]
         store.write({one.resource.rid: one for one in changed}.values(), [f"note:{dice.randrange(60)}"])
-        shared = [Relation("group:eng", "viewer", "path:docs")] if turn > 8 else []
+        shared = [Relation("group:eng", "viewer", "path:docs")] if turn > turns * 2 // 3 else []
         for who in ((ANN,), (BOB, "group:eng")):
             seen = sight(store, *who, relations=shared)
             assert_same(pool.for_sight(seen, store), copy_of(tmp_path, store, seen))
@@ -128,7 +130,7 @@ def test_numbers_stay_right_whatever_is_written(tmp_path: Path, store: SqliteSto
 def test_numbers_stay_right_when_only_what_was_changed_is_compared(tmp_path: Path, store: SqliteStore) -> None:
     pool, dice = segments(tmp_path), random.Random(8)
     population, seq = Population.of(Audiences(()), store.rights()), store.seq()
-    for turn in range(30):
+    for turn in range(tries(30, short=12)):
         if turn % 3:
             store.write([note(dice, dice.randrange(70), dice.choice(LISTS))])
         else:
@@ -222,9 +224,16 @@ def test_what_was_deleted_stays_in_no_file(tmp_path: Path, store: SqliteStore) -
     assert names(tmp_path) == before, "the rest of the segment was kept when the resource was dropped"
 
 
-@pytest.mark.parametrize("file", ["held", "terms", "meta.json", "*.term", "*.idx", "*.store", "*.fast", ""])
-@pytest.mark.parametrize("how", ["cut", "empty", "gone"])
-def test_a_damaged_segment_is_made_anew(tmp_path: Path, store: SqliteStore, file: str, how: str) -> None:
+FILES = ("held", "terms", "meta.json", "*.term", "*.idx", "*.store", "*.fast", "")
+HARMS = ("cut", "empty", "gone")
+DAMAGES = [
+    (how, file) for at, file in enumerate(FILES) for number, how in enumerate(HARMS) if IS_LONG or at % 3 == number
+]
+"""Every kind of file harmed in one way, and in every way in a long run."""
+
+
+@pytest.mark.parametrize(("how", "file"), DAMAGES)
+def test_a_damaged_segment_is_made_anew(tmp_path: Path, store: SqliteStore, how: str, file: str) -> None:
     seen = sight(store, ANN)
     segments(tmp_path).for_sight(seen, store)
     victim = sorted((tmp_path / "views").glob("*.seg"))[0]
@@ -278,7 +287,7 @@ def caller(tmp_path: Path, who: str, turns: int, seed: int) -> BoundedProcess:
 
 
 def test_processes_that_write_and_search_at_once(tmp_path: Path, store: SqliteStore) -> None:
-    running = [caller(tmp_path, who, 15, seed) for seed, who in enumerate((ANN, BOB, "user:eve"))]
+    running = [caller(tmp_path, who, tries(15, short=5), seed) for seed, who in enumerate((ANN, BOB, "user:eve"))]
     told = [one.communicate() for one in running]
     assert [out for out, _ in told] == ["done\n"] * 3, told
     seen = sight(store, ANN)
@@ -287,11 +296,11 @@ def test_processes_that_write_and_search_at_once(tmp_path: Path, store: SqliteSt
 
 def test_a_process_that_is_killed_leaves_nothing_wrong(tmp_path: Path, store: SqliteStore) -> None:
     dice = random.Random(3)
-    for seed in range(4):
+    for seed in range(tries(4, short=2)):
         running = caller(tmp_path, ANN, 10_000, seed)
         before = names(tmp_path)
         while names(tmp_path) == before and running.poll() is None:
-            pass
+            time.sleep(0.01)
         with pytest.raises(Exception, match="timed out"):
             running.wait(dice.random() / 5)
         running.send_signal(signal.SIGKILL)

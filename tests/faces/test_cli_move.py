@@ -127,6 +127,7 @@ def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> N
     with BoundedProcess(command, cwd=computer.folder, env=slowly, stdout=PIPE, stderr=PIPE) as reader:
         while " 0 of" in (status := computer.run("status", "--workspace", "notes")):
             assert reader.poll() is None, reader.communicate()
+            time.sleep(0.1)
         assert "reading" in status
         assert "200 of 200" in computer.run("move", "notes", f"{url}#read")
         assert reader.wait() == 0
@@ -158,7 +159,7 @@ def test_a_killed_move_loses_nothing_and_continues(computer: Computer, url: str,
         computer.run("move", "notes", place)
         to = "home"
     command = [sys.executable, "-m", "findling", "move", "notes", to]
-    for wait_s in sample((0.7, 1.1, 1.5, 2.0, 2.5), short=3):
+    for wait_s in sample((0.7, 1.1, 1.5, 2.0, 2.5), short=2):
         with BoundedProcess(command, cwd=computer.folder, env=computer.environment) as mover:
             time.sleep(wait_s)
             mover.send_signal(signal.SIGKILL)

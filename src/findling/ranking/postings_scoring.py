@@ -162,7 +162,7 @@ class _Scorer:
         if isinstance(part, SumPart):
             return self._union([self.found(one, boost) for one in part.parts])
         if isinstance(part, BestPart):
-            return self._union([self.found(one, boost) for one in part.parts], part.share)
+            return self._best([self._clauses(one, boost) for one in part.parts], part.share)
         if isinstance(part, AllPart):
             return self._all(part, boost)
         if isinstance(part, RowPart):
@@ -208,21 +208,47 @@ class _Scorer:
         weight = idf(self._postings.frequency(part.field, part.term), self._postings.entries)
         return Matches(entries, shares * (weight * boost * (STANDARD_K1 + 1)))
 
-    def _union(self, parts: Sequence[Matches], share: float | None = None) -> Matches:
-        """The entries of all parts, with the sum of their scores, or with the best one and a share of the others."""
+    def _clauses(self, part: Part, boost: float) -> list[Matches]:
+        """The matches whose sum is that of a part, without empty ones."""
+        while isinstance(part, BoostPart):
+            boost, part = boost * part.boost, part.part
+        parts = part.parts if isinstance(part, SumPart) else (part,)
+        return [found for one in parts if len((found := self.found(one, boost)).entries)]
+
+    def _union(self, parts: Sequence[Matches]) -> Matches:
+        """The entries of all parts, with the sum of their scores."""
         parts = [part for part in parts if len(part.entries)]
         if len(parts) < 2:
             return parts[0] if parts else _NOTHING
+        entries = self._ranked(parts)
+        return Matches(entries, self._summed(parts, len(entries)))
+
+    def _best(self, sums: Sequence[Sequence[Matches]], share: float) -> Matches:
+        """The entries of all sums, with the best of them and a share of the others."""
+        sums = [parts for parts in sums if parts]
+        if len(sums) < 2:
+            return self._union(sums[0]) if sums else _NOTHING
+        # One rank for all: an array of zeros for each form of a word takes less time than entries of its own.
+        entries = self._ranked([part for parts in sums for part in parts])
+        total, best = np.zeros(len(entries)), np.zeros(len(entries))
+        for parts in sums:
+            own = self._summed(parts, len(entries))
+            total += own
+            np.maximum(best, own, out=best)
+        return Matches(entries, best + (total - best) * share)
+
+    def _ranked(self, parts: Sequence[Matches]) -> Entries:
+        """The entries of all parts, with the place of each among them as its rank."""
         entries = self._any([part.entries for part in parts])
         self._rank[entries] = np.arange(len(entries))
-        total = np.zeros(len(entries))
-        best = None if share is None else np.zeros(len(entries))
+        return entries
+
+    def _summed(self, parts: Sequence[Matches], size: int) -> Scores:
+        """By rank, the sum of the scores of the parts."""
+        total = np.zeros(size)
         for part in parts:
-            ranks = self._rank[part.entries]
-            total[ranks] += part.scores
-            if best is not None:
-                best[ranks] = np.maximum(best[ranks], part.scores)
-        return Matches(entries, total if best is None or share is None else best + (total - best) * share)
+            total[self._rank[part.entries]] += part.scores
+        return total
 
     def _all(self, part: AllPart, boost: float) -> Matches:
         if not part.musts:

@@ -20,7 +20,7 @@ from tests.processes import PATIENCE_S, BoundedProcess, run_process
 __all__ = ["Program", "run_findling"]
 
 _LOADED = """
-import atexit, gc, json, os, sys, time
+import atexit, gc, importlib, json, os, sys, time
 
 from findling.service.client.warm_shell import ONE_THREAD
 os.environ.update(ONE_THREAD)
@@ -29,6 +29,8 @@ from findling.faces.cli import main
 from findling.service.client import warm_kit
 
 warm_kit._LIBRARIES |= {"psycopg", "psycopg_c", "psycopg_binary", "psycopg_pool"}
+for name in sys.argv[1:]:
+    importlib.import_module(name)
 asked, replies, seen = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w"), set()
 
 def learn(kit):
@@ -82,8 +84,9 @@ _MOST_STDIN = 1 << 16
 class Program:
     """A process that has loaded findling, and carries out one command after the other in forks."""
 
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        self._env = dict(env or os.environ)
+    def __init__(self, *modules: str, env: Mapping[str, str] | None = None) -> None:
+        """Load these modules, too; `env` matters to Python itself, a command has one of its own."""
+        self._modules, self._env = modules, env
         self._process: BoundedProcess | None = None
 
     def run(
@@ -108,7 +111,7 @@ class Program:
 
     def _ask(self, request: Mapping[str, object], words: tuple[str, ...]) -> int:
         if self._process is None:
-            command = [sys.executable, "-c", _LOADED]
+            command = [sys.executable, "-c", _LOADED, *self._modules]
             self._process = BoundedProcess(command, stdin=PIPE, stdout=PIPE, env=self._env, start_new_session=True)
         assert self._process.stdin is not None
         assert self._process.stdout is not None

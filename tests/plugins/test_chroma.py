@@ -18,6 +18,7 @@ from findling.domain.errors import LockedError, ProviderError
 from findling.domain.ports import TruthStore
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.vector_table import VectorTableSuite
+from tests.forks import Program
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 tables = pytest.importorskip("findling_chroma.tables", reason="pip install --editable plugins/findling-chroma")
@@ -191,7 +192,15 @@ def test_a_server_that_is_away() -> None:
         tables.ChromaVectors(url, "x").vector_state("s", "m")
 
 
-def command(tmp_path: Path, *words: str, vectors: str, code: int = 0) -> str:
+@pytest.fixture(scope="module")
+def program() -> Iterator[Program]:
+    """Findling with the library, which takes 1.3 s of CPU to load."""
+    made = Program("findling_chroma.tables", "chromadb")
+    yield made
+    made.close()
+
+
+def command(program: Program, tmp_path: Path, *words: str, vectors: str, code: int = 0) -> str:
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")},
         "FINDLING_HOME": str(tmp_path / "home"),
@@ -200,41 +209,46 @@ def command(tmp_path: Path, *words: str, vectors: str, code: int = 0) -> str:
         "FINDLING_SEMANTIC_REFINE": "never",
         "FINDLING_SERVE_AUTO": "never",
     }
-    run = run_process([sys.executable, "-m", "findling", *words], cwd=tmp_path / "tree", env=environment)
+    run = program.run(*words, cwd=tmp_path / "tree", env=environment)
     assert run.returncode == code, run.stdout + run.stderr
     return run.stdout + run.stderr
 
 
 @pytest.mark.parametrize("kind", ["folder", "server"])
-def test_a_workspace_searches_by_meaning(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> None:
+def test_a_workspace_searches_by_meaning(
+    program: Program, tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
     vectors = "chroma:" if kind == "folder" else f"chroma:{request.getfixturevalue('server')}"
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "harbour.md").write_text("# Harbour\n\nThe ferry leaves at nine.\n")
     (tmp_path / "tree" / "bread.md").write_text("# Bread\n\nKnead the dough for ten minutes.\n")
-    found = command(tmp_path, "--mode", "semantic", "ship departure", vectors=vectors)
+    asked = ("--mode", "semantic", "ship departure")
+    found = command(program, tmp_path, *asked, vectors=vectors)
     assert "harbour.md" in found.splitlines()[0]
     (tmp_path / "tree" / "harbour.md").unlink()
-    assert "harbour.md" not in command(tmp_path, "--mode", "semantic", "ship departure", vectors=vectors, code=1)
-    assert "bread.md" in command(tmp_path, "--mode", "semantic", "knead", vectors=vectors)
+    assert "harbour.md" not in command(
+        program, tmp_path, "--mode", "semantic", "ship departure", vectors=vectors, code=1
+    )
+    assert "bread.md" in command(program, tmp_path, "--mode", "semantic", "knead", vectors=vectors)
     workspace = next(path for path in (tmp_path / "home").iterdir() if path.name[0] != ".")
     assert not list(workspace.glob("vectors-*"))
     assert (workspace / "chroma").is_dir() == (kind == "folder")
-    command(tmp_path, "doctor", "--repair", vectors=vectors)
-    command(tmp_path, "doctor", vectors=vectors)
+    command(program, tmp_path, "doctor", "--repair", vectors=vectors)
+    command(program, tmp_path, "doctor", vectors=vectors)
 
 
-def test_words_are_searched_without_the_server(tmp_path: Path) -> None:
+def test_words_are_searched_without_the_server(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "harbour.md").write_text("# Harbour\n\nThe ferry leaves at nine.\n")
-    told = command(tmp_path, "ferry", vectors="chroma:http://127.0.0.1:9")
+    told = command(program, tmp_path, "ferry", vectors="chroma:http://127.0.0.1:9")
     assert "harbour.md" in told
     assert "Chroma at http://127.0.0.1:9" in told
-    assert "no installed package serves vectors" in command(tmp_path, "ferry", vectors="nonsense:x")
+    assert "no installed package serves vectors" in command(program, tmp_path, "ferry", vectors="nonsense:x")
 
 
-def test_no_project_file_names_a_place_of_vectors(tmp_path: Path) -> None:
+def test_no_project_file_names_a_place_of_vectors(program: Program, tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "harbour.md").write_text("# Harbour\n\nThe ferry leaves at nine.\n")
     (tmp_path / "tree" / ".findling.toml").write_text('[store]\nvectors = "chroma:http://stranger.example"\n')
-    told = command(tmp_path, "ferry", vectors="", code=2)
+    told = command(program, tmp_path, "ferry", vectors="", code=2)
     assert "store.vectors" in told

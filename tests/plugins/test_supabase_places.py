@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,9 +14,9 @@ from findling.service.workspace.backends import open_backend
 from findling.stores.postgres.backend import PostgresBackend
 from findling.testing.backend import BackendSuite
 from tests.counts import tries
+from tests.forks import run_findling
 from tests.poolers import pooled, why_no_pooler
 from tests.postgres_servers import PostgresServer
-from tests.processes import run_process
 
 places = pytest.importorskip("findling_supabase.places", reason="pip install --editable plugins/findling-supabase")
 
@@ -96,7 +95,7 @@ def test_a_team_searches_through_the_pooler(tmp_path: Path, pooler: Callable[[],
         own = {"FINDLING_HOME": str(tmp_path / host), "FINDLING_CONFIG": str(tmp_path / "none.toml")}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
         environment = {**kept, **own, "FINDLING_SEMANTIC_REFINE": "never", "FINDLING_SERVE_AUTO": "never"}
-        run = run_process([sys.executable, "-m", "findling", *words], cwd=tmp_path, env=environment)
+        run = run_findling(*words, cwd=tmp_path, env=environment)
         assert run.returncode == 0, run.stdout + run.stderr
         assert "hush" not in run.stdout + run.stderr
         return run.stdout

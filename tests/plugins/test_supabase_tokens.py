@@ -6,7 +6,6 @@ import base64
 import hmac
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping
 from http.client import HTTPConnection
@@ -20,7 +19,8 @@ from hypothesis import strategies as st
 from findling.domain.errors import MissingExtraError, TokenError, UsageError
 from findling.service.server.tokens import TokenBook, issuer_of
 from tests.faces.daemons import daemon_of
-from tests.processes import PATIENCE_S, run_process
+from tests.forks import run_findling
+from tests.processes import PATIENCE_S
 
 claims = pytest.importorskip("findling_supabase.claims", reason="pip install --editable plugins/findling-supabase")
 
@@ -140,10 +140,10 @@ def test_the_daemon_lets_users_in_and_shows_them_their_own(tmp_path: Path) -> No
     (tree / "private.md").write_text("# Private\n\nThe ferry is mine.\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("FINDLING_", "SUPABASE_"))}
     environment |= {"FINDLING_HOME": str(home), "FINDLING_CONFIG": str(tmp_path / "none.toml"), "HOME": str(tmp_path)}
-    environment |= {"FINDLING_SEMANTIC_REFINE": "never", "FINDLING_SEARCH_MODE": "keyword"}
+    environment |= {"FINDLING_SEMANTIC_MODEL": "none", "FINDLING_SERVE_AUTO": "never"}
     words = ("permissions", "share", "file:shared.md", "group:sea")
     for command in (("index",), words):
-        run_process([sys.executable, "-m", "findling", *command], cwd=tree, env=environment, check=True)
+        assert run_findling(*command, cwd=tree, env=environment).returncode == 0
     flags = ("--set", "serve.require_token=true", "--set", "serve.issuer=supabase", "--no-watch")
     with_secret = {**environment, "SUPABASE_JWT_SECRET": SECRET.decode()}
     with daemon_of(home, tree, *flags, environ=with_secret) as daemon:
@@ -164,6 +164,6 @@ def test_the_daemon_lets_users_in_and_shows_them_their_own(tmp_path: Path) -> No
         assert (status, "shared.md" in text, "private.md" in text) == (200, False, False), text
         assert ask(signed(own, b"another secret of another project, as long"))[0] == 401
         assert ask("nonsense")[0] == 401
-    run = run_process([sys.executable, "-m", "findling", "serve", str(tree), *flags], env=environment)
+    run = run_findling("serve", str(tree), *flags, env=environment)
     assert run.returncode == 2
     assert "SUPABASE_JWT_SECRET is not set" in run.stderr

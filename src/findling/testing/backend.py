@@ -22,6 +22,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -193,6 +194,7 @@ class ConcurrentWritersSuite(_Places):
             while first.poll() is None or second.poll() is None:
                 with suppress(NotIndexedError):  # there is no store yet
                     seen.append(_look(backend))
+                time.sleep(0.005)  # the writers need the processor, too
             assert (first.wait(_PATIENCE_S), second.wait(_PATIENCE_S)) == (0, 0)
         assert seen == sorted(seen), "a reader saw fewer documents than before"
         with closing(backend.open_store(readonly=True)) as store:

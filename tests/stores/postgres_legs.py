@@ -62,13 +62,13 @@ def connections(postgres: PostgresServer) -> Iterator[PostgresConnections]:
 
 @contextmanager
 def killed_run(server: PostgresServer, command: Sequence[str], turn: int) -> Iterator[IO[str]]:
-    """The output of a process, which is killed in the end, every third time after the server."""
+    """The output of a process, which is killed in the end, the second time of three after the server."""
     run = BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert run.stdout is not None
     try:
         yield run.stdout
         time.sleep(random.Random(turn).uniform(0, 0.02))
-        if turn % 3 == 2:
+        if turn % 3 == 1:
             server.kill()
             server.restart()
     finally:

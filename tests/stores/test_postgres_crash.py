@@ -20,7 +20,7 @@ from tests.counts import tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import PATIENCE_S, run_and_kill
 
-KILLS = tries(20, short=3)
+KILLS = tries(20, short=2)
 
 WRITER = """
 import sys

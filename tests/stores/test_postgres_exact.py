@@ -37,7 +37,7 @@ from tests.stores.postgres_legs import connections, killed_run, opened_again, op
 
 __all__ = ["connections"]
 
-KILLS = tries(6, short=3)
+KILLS = tries(6, short=2)
 
 
 class TestPostgresTrigrams(LegsInFolder, ExactLegSuite):
@@ -55,7 +55,7 @@ class TestPostgresTrigramsWithoutCore(TestPostgresTrigrams):
         monkeypatch.setattr(patterns, "native", None)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(40, short=10)))
 def test_a_segment_is_read_as_it_was_written(seed: int) -> None:
     chance = np.random.default_rng(seed)
     size = int(chance.integers(1, 3_000))
@@ -90,7 +90,7 @@ def test_a_leg_of_many_commits_has_the_candidates_of_one_in_files(
         leg = PostgresTrigrams(connections, owner="o")
         reader = PostgresTrigrams(connections, owner="o")
         with closing(TrigramLeg.open(tmp_path / "exact", store_id="s")) as other:
-            for _ in range(15):
+            for _ in range(tries(15, short=7)):
                 changed = [
                     line_document(str(chance.randrange(40)), [" ".join(chance.choices(WORDS, k=chance.randrange(12)))])
                     for _ in range(chance.randrange(1, 12))

@@ -30,7 +30,7 @@ from tests.stores.postgres_legs import connections, killed_run, opened_again, op
 
 __all__ = ["connections"]
 
-KILLS = tries(6, short=3)
+KILLS = tries(6, short=2)
 NAMES = ["Marie Curie", "Pierre Curie", "Radium Institute", "Warsaw", "Sorbonne", "Hertha Ayrton", "Paul Langevin"]
 
 

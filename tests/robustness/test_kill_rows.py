@@ -16,6 +16,7 @@ import pytest
 from findling.domain.errors import FindlingError
 from findling.sources.databases.postgres_rows import RowColumns, opened_table
 from findling.stores.sqlite.store import SqliteStore
+from tests.counts import tries
 from tests.poolers import pooled, why_no_pooler
 from tests.postgres_servers import PostgresServer
 
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), py
 
 ROWS = 3_300
 """Five batches; hundreds of rows have the same time."""
-KILLS = 3
+KILLS = tries(3, short=2)
 SOURCE = "postgres:public.crossings/"
 
 
@@ -70,7 +71,7 @@ def test_an_import_that_is_killed_again_and_again(playground: Playground, crossi
     for _ in range(KILLS):
         run = playground.start(*command(crossings))
         while run.poll() is None and kept(playground)[0] <= before:
-            time.sleep(0.005)
+            time.sleep(0.02)
         time.sleep(chance.uniform(0, 0.05))
         run.kill()
         run.communicate()
@@ -88,7 +89,7 @@ def test_an_import_that_is_killed_again_and_again(playground: Playground, crossi
 def test_a_pooler_in_transaction_mode(playground: Playground, crossings: str, postgres: PostgresServer) -> None:
     with pooled(postgres) as url:
         for _ in range(2):
-            outcome = playground.run(*command(url))
+            outcome = playground.call(*command(url))
             assert outcome.code == 0, outcome.err
     assert kept(playground)[0] == ROWS
     assert json.loads(outcome.out)["changed"] == 0
@@ -113,7 +114,7 @@ def test_a_server_that_dies_in_between(playground: Playground) -> None:
         assert "imported before the error" in outcome.err
         assert "Traceback" not in outcome.err
         server.restart()
-        assert playground.run(*words).code == 0
+        assert playground.call(*words).code == 0
         assert kept(playground)[0] == 3000
     finally:
         server.close()

@@ -21,7 +21,7 @@ from tests.counts import IS_LONG, tries
 from tests.postgres_servers import PostgresServer
 from tests.processes import PATIENCE_S, BoundedProcess
 
-SECONDS = 120.0 if IS_LONG else 1.5
+SECONDS = 120.0 if IS_LONG else 0.6
 
 _HOST = """
 import json, sys, time

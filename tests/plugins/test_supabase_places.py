@@ -94,7 +94,8 @@ def test_a_team_searches_through_the_pooler(tmp_path: Path, pooler: Callable[[],
     def findling(host: str, *words: str) -> str:
         own = {"FINDLING_HOME": str(tmp_path / host), "FINDLING_CONFIG": str(tmp_path / "none.toml")}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
-        environment = {**kept, **own, "FINDLING_SEMANTIC_REFINE": "never", "FINDLING_SERVE_AUTO": "never"}
+        environment = {**kept, **own, "FINDLING_SEARCH_MODE": "keyword", "FINDLING_SERVE_AUTO": "never"}
+        environment["FINDLING_SEMANTIC_REFINE"] = "never"
         run = run_findling(*words, cwd=tmp_path, env=environment)
         assert run.returncode == 0, run.stdout + run.stderr
         assert "hush" not in run.stdout + run.stderr

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import gzip
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import processes
+from tests import forks, processes
+from tests.forks import Program
 from tests.processes import BoundedProcess, run_process
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -80,3 +82,24 @@ def test_a_process_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) 
 def test_signals_reach_processes_even_under_nohup() -> None:
     ignoring = ["sh", "-c", 'trap "" INT HUP QUIT; exec "$0" -c "$1"', sys.executable, REACTIONS]
     assert run_process(ignoring, cwd=TESTS.parent, check=True).stdout.strip() == "[]"
+
+
+def test_a_command_in_a_fork_does_what_a_process_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "note.md").write_text("The ferry leaves at nine.\n")
+    own = {"FINDLING_HOME": str(tmp_path / "home"), "FINDLING_SERVE_AUTO": "never", "FINDLING_SEARCH_MODE": "keyword"}
+    env = {**os.environ, **own, "FINDLING_SEMANTIC_REFINE": "never", "FINDLING_CONFIG": str(tmp_path / "none.toml")}
+    program, stdin = Program(), '{"type": "decision", "title": "A tide", "body": "It turns at six."}\n'
+    try:
+        for words in (["index"], ["add", "-"]):
+            done = program.run(*words, env=env, cwd=tmp_path, stdin=stdin)
+            assert done.returncode == 0, done.stderr
+        for words in (["tide"], ["--nosuch"], ["add", "-"]):
+            forked = program.run(*words, env=env, cwd=tmp_path, stdin=stdin)
+            alone = run_process([sys.executable, "-m", "findling", *words], env=env, cwd=tmp_path, stdin=stdin)
+            assert (forked.returncode, forked.stdout, forked.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+        with monkeypatch.context() as patch, pytest.raises(subprocess.TimeoutExpired):
+            patch.setattr(forks, "PATIENCE_S", 0.01)
+            program.run("serve", "--port", "0", env=env, cwd=tmp_path)
+        assert "note.md" in program.run("ferry", env=env, cwd=tmp_path).stdout, "another process takes its place"
+    finally:
+        program.close()

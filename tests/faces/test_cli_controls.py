@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -49,12 +50,22 @@ def evil(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def on_terminal(args: list[str]) -> str:
-    """All that a command writes to a terminal, which is both of its streams."""
+RUN = """
+import json, sys
+from findling.faces.cli.main import run
+for args in json.loads(sys.argv[1]):
+    run(args)
+    sys.stderr.flush()
+    print("that was it", flush=True)
+"""
+
+
+def on_terminal(commands: list[list[str]]) -> list[str]:
+    """All that each command writes to a terminal, which is both of its streams."""
     parent, child = os.openpty()
     environ = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
     process = BoundedProcess(
-        [sys.executable, "-m", "findling", *args], stdin=child, stdout=child, stderr=child, env=environ
+        [sys.executable, "-c", RUN, json.dumps(commands)], stdin=child, stdout=child, stderr=child, env=environ
     )
     os.close(child)
     written = b""
@@ -67,8 +78,10 @@ def on_terminal(args: list[str]) -> str:
             break
         written += block
     os.close(parent)
-    process.wait()
-    return written.decode("utf-8", "surrogateescape")
+    assert process.wait() == 0
+    *told, rest = written.decode("utf-8", "surrogateescape").split("that was it\r\n")
+    assert (len(told), rest) == (len(commands), "")
+    return told
 
 
 def test_no_command_passes_controls_on(evil: Path, tmp_path: Path) -> None:
@@ -83,8 +96,7 @@ def test_no_command_passes_controls_on(evil: Path, tmp_path: Path) -> None:
     assert run(["add", str(items)]) == 0
     assert run(["remember", f"The pilot likes tea {EVIL}.", "--tag", f"x{EVIL}"]) == 0
     assert run(["permissions", "share", f"pilot{EVIL}.md", "user:ann"]) == 0
-    for args in COMMANDS:
-        told = on_terminal(args)
+    for args, told in zip(COMMANDS, on_terminal(COMMANDS), strict=True):
         assert told, args
         for control in "\x1b\x07\x08\x9b\u202e":
             assert control not in told, (args, told)

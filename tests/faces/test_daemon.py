@@ -63,6 +63,11 @@ NOT_ASKED: tuple[object, ...] = (
 """Requests that the command line never sends."""
 
 
+@pytest.fixture(autouse=True)
+def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINDLING_SEMANTIC_MODEL", "none")  # to open a model takes each daemon half a second
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """The home of all workspaces, as the variables say."""
@@ -139,12 +144,21 @@ def test_a_life_from_the_first_file_to_the_last_request(project: Path, place: Pa
     assert findling("serve", "--stop") == (1, "", "findling: no daemon runs\n")
 
 
-def test_who_is_being_answered_gets_an_answer_before_it_ends(project: Path, place: Path, findling: Findling) -> None:
+def test_who_is_being_answered_gets_an_answer_before_it_ends(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, findling: Findling
+) -> None:
+    """Also in a home that lies too deep for the address of a socket."""
+    deep = tmp_path / ("d" * 120)
+    monkeypatch.setenv("FINDLING_HOME", str(deep))
     assert findling("index")[0] == 0
     questions = [SearchRequest(query=f"login {number}") for number in range(32)]
-    with daemon_of(place, project, "--no-watch") as daemon:
+    with daemon_of(deep, project, "--no-watch") as daemon:
+        path = Path(daemon.state.socket)
+        assert not path.is_relative_to(deep)
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
         found: list[SearchAnswer] = []
-        client = DaemonClient(daemon.state, place, ".", load_settings(project))
+        client = DaemonClient(daemon.state, deep, ".", load_settings(project))
         asking = threading.Thread(target=lambda: found.extend(client.search_many(questions, refresh=True)))
         asking.start()
         assert eventually(lambda: daemon.about()["total_queries"] > 0), "it has begun"
@@ -153,7 +167,8 @@ def test_who_is_being_answered_gets_an_answer_before_it_ends(project: Path, plac
         said = daemon.stderr()
     assert [len(answer.hits) for answer in found] == [2] * len(questions)
     assert (daemon.process.returncode, "Traceback" in said) == (0, False), said
-    assert [path.name for path in daemon_folder(place).iterdir()] == ["lock"]
+    assert [path.name for path in daemon_folder(deep).iterdir()] == ["lock"]
+    assert not path.parent.exists()
 
 
 def test_what_a_killed_one_has_left_is_replaced(project: Path, place: Path, findling: Findling) -> None:
@@ -170,13 +185,14 @@ def test_what_a_killed_one_has_left_is_replaced(project: Path, place: Path, find
     with daemon_of(place, project, "--no-watch") as another:
         assert another.state.pid != daemon.state.pid
         assert another.about()["pid"] == another.process.pid
+        _one_that_hangs_is_left_alone(another, findling)
+        _one_whose_state_is_damaged_can_be_ended(another, findling)
 
 
-def test_one_that_hangs_is_left_alone(project: Path, place: Path, findling: Findling) -> None:
-    assert findling("index")[0] == 0
-    with daemon_of(place, project, "--no-watch") as daemon:
-        pid = daemon.process.pid
-        daemon.process.send_signal(signal.SIGSTOP)
+def _one_that_hangs_is_left_alone(daemon: Daemon, findling: Findling) -> None:
+    pid = daemon.process.pid
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
         code, out, err = findling("login", "--files", "--explain")
         assert (code, sorted(out.splitlines())) == (0, ["docs/guide.md", "src/auth.py"])
         assert f"searched here: the daemon of process {pid} does not answer: timed out" in err
@@ -184,31 +200,31 @@ def test_one_that_hangs_is_left_alone(project: Path, place: Path, findling: Find
         code, _, err = findling("serve", "--stop")
         assert (code, f"the daemon of process {pid} does not answer" in err) == (2, True)
         assert f"try: kill {pid}, and kill -9 {pid} if it stays" in err
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
 
 
-def test_one_whose_state_is_damaged_can_be_ended(project: Path, place: Path, findling: Findling) -> None:
-    assert findling("index")[0] == 0
+def _one_whose_state_is_damaged_can_be_ended(daemon: Daemon, findling: Findling) -> None:
+    pid, place = daemon.process.pid, daemon.home
     file = daemon_folder(place) / "state.json"
-    with daemon_of(place, project, "--no-watch") as daemon:
-        pid = daemon.process.pid
-        for damage in ("{}", '{"socket": 5}', "[" * 100_000, None):
-            file.unlink()
-            if damage is None:
-                file.mkdir()
-            else:
-                file.write_text(damage)
-            assert findling("login", "--files") == (0, "src/auth.py\ndocs/guide.md\n", "")
-            assert "daemon:" not in findling("status")[1]
-            code, _, err = findling("serve", "--stop")
-            assert (code, err) == (
-                2,
-                f"findling: process {pid} serves {place}, and cannot be reached\n"
-                f"  try: kill {pid}, and kill -9 {pid} if it stays\n",
-            )
-            code, _, err = findling("serve", "--port", "0")
-            assert (code, f"process {pid} serves {place} already\n  try: kill {pid}" in err) == (2, True)
-        daemon.process.terminate()
-        daemon.stderr()
+    for damage in ("{}", '{"socket": 5}', "[" * 100_000, None):
+        file.unlink()
+        if damage is None:
+            file.mkdir()
+        else:
+            file.write_text(damage)
+        assert findling("login", "--files") == (0, "src/auth.py\ndocs/guide.md\n", "")
+        assert "daemon:" not in findling("status")[1]
+        code, _, err = findling("serve", "--stop")
+        assert (code, err) == (
+            2,
+            f"findling: process {pid} serves {place}, and cannot be reached\n"
+            f"  try: kill {pid}, and kill -9 {pid} if it stays\n",
+        )
+        code, _, err = findling("serve", "--port", "0")
+        assert (code, f"process {pid} serves {place} already\n  try: kill {pid}" in err) == (2, True)
+    daemon.process.terminate()
+    daemon.stderr()
     assert findling("serve", "--stop") == (1, "", "findling: no daemon runs\n")
     code, _, err = findling("serve", "--port", "0")
     assert (code, f"{file} cannot be replaced" in err) == (2, True)
@@ -234,21 +250,6 @@ def test_what_was_dropped_while_a_search_had_to_wait_does_not_come_back(
     with pytest.raises(NotIndexedError):
         local._refresh(host, prepared)
     assert not folder.exists()
-
-
-def test_a_home_that_lies_deep_is_served_as_well(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deep = tmp_path / ("d" * 120)
-    with daemon_of(deep, project, "--no-watch") as daemon:
-        path = Path(daemon.state.socket)
-        assert not path.is_relative_to(deep)
-        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert daemon.about()["ready"] in (True, False)
-        daemon.process.terminate()
-        daemon.stderr()
-        assert not path.parent.exists()
 
 
 def test_a_port_that_is_taken_is_told(project: Path, place: Path, findling: Findling) -> None:
@@ -281,11 +282,11 @@ def test_what_cannot_be_served_is_told(project: Path, findling: Findling, args: 
     assert "try: " in err
 
 
-@pytest.mark.parametrize("args", [("--host", "0.0.0.0"), ("--set", "serve.require_token=true")], ids=" ".join)
-def test_others_are_let_in_once_there_is_a_token(project: Path, place: Path, args: tuple[str, str]) -> None:
+def test_others_are_let_in_once_there_is_a_token(project: Path, place: Path) -> None:
+    """Only who needs one: `test_live_policy.py` asks a daemon that always wants it."""
     place.mkdir()
     secret = TokenBook(place).create("ann", principals=None)
-    with daemon_of(place, project, *args, "--no-watch") as daemon:
+    with daemon_of(place, project, "--host", "0.0.0.0", "--no-watch") as daemon:
         assert daemon.state.address == f"http://{daemon.state.host}:{daemon.state.port}"
         assert ask(daemon, "GET /v1/workspaces")[0] == 401
         assert ask(daemon, "GET /healthz")[0] == 200

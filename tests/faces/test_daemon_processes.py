@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline, "it does not come to that"
-        time.sleep(0.02)
+        time.sleep(0.1)
 
 
 def indexed(daemon: Daemon) -> bool:
@@ -91,15 +91,29 @@ def indexed(daemon: Daemon) -> bool:
     return status == 200 and bool(answer["hits"]) and not answer["degraded"]
 
 
+def loaded(daemon: Daemon) -> set[int]:
+    """The search processes, once both have opened the index."""
+    wait_until(lambda: indexed(daemon) and sum(map(is_loaded, children(daemon.state.pid))) == 2)
+    return children(daemon.state.pid)
+
+
+def busy_with(daemon: Daemon, question: dict[str, str], other: ThreadPoolExecutor) -> set[int]:
+    """The search processes, once one of them computes at a question: any that ends takes a tenth of a second."""
+    before = {one: computing_s(one) for one in loaded(daemon)}
+    other.submit(_or_none, lambda: ask(daemon, **question))
+    wait_until(lambda: any(computing_s(one) > spent + 1 for one, spent in before.items()))
+    return children(daemon.state.pid)
+
+
 def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
     limited = environ(FINDLING_SERVE_TIMEOUT_S="1")
     with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
-        wait_until(lambda: indexed(daemon) and sum(map(is_loaded, children(daemon.state.pid))) == 2)
-        before = children(daemon.state.pid)
+        before = loaded(daemon)
         endless = other.submit(ask, daemon, **ENDLESS)
         answered: list[int] = []
         while not endless.done():
             answered.append(ask(daemon, query="roadmap", limit=len(answered) % 50 + 1)[0])
+            wait([endless], timeout=0.05)
         status, problem = endless.result()
         assert (status, problem["code"]) == (504, "overdue")
         assert set(answered) == {200}
@@ -110,10 +124,7 @@ def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
 def test_no_process_outlives_a_daemon_that_is_killed(root: Path, home: Path) -> None:
     limited = environ(FINDLING_SERVE_TIMEOUT_S="3600")
     with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
-        wait_until(lambda: indexed(daemon))
-        other.submit(_or_none, lambda: ask(daemon, **ENDLESS))
-        wait_until(lambda: any(computing_s(one) > 3 for one in children(daemon.state.pid)))
-        busy = children(daemon.state.pid)
+        busy = busy_with(daemon, ENDLESS, other)
         daemon.process.kill()
         daemon.process.wait()
         wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in busy))
@@ -122,10 +133,7 @@ def test_no_process_outlives_a_daemon_that_is_killed(root: Path, home: Path) -> 
 def test_a_daemon_that_stops_ends_what_never_does(root: Path, home: Path) -> None:
     limited = environ(FINDLING_SERVE_TIMEOUT_S="3600")
     with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
-        wait_until(lambda: indexed(daemon))
-        other.submit(_or_none, lambda: ask(daemon, **ENDLESS))
-        wait_until(lambda: any(computing_s(one) > 3 for one in children(daemon.state.pid)))
-        busy = children(daemon.state.pid)
+        busy = busy_with(daemon, ENDLESS, other)
         daemon.process.terminate()
         assert daemon.process.wait() == 0
         wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in busy))

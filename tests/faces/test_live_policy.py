@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from findling.service.client.daemon import call_daemon
 from findling.service.server.tokens import TokenBook
 from tests.faces.daemons import Daemon, daemon_of
 from tests.faces.test_daemon import ask
-from tests.processes import run_process
 
-
-def run(*args: str) -> subprocess.CompletedProcess[str]:
-    return run_process([sys.executable, "-m", "findling", *args])
+Findling = Callable[..., tuple[int, str, str]]
 
 
 def answer(daemon: Daemon, secret: str) -> dict[str, Any]:
@@ -28,33 +23,36 @@ def answer(daemon: Daemon, secret: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    "change", [("config", "set", "permissions.unset", "owner"), ("permissions", "policy", "owner")]
-)
-def test_what_is_no_longer_public_is_hidden_at_once(project: Path, change: tuple[str, ...]) -> None:
+def test_what_is_no_longer_public_is_hidden_at_once(project: Path, findling: Findling) -> None:
     home = Path(os.environ["FINDLING_HOME"])
-    assert run("index", str(project)).returncode == 0
-    assert run("config", "set", "permissions.unset", "public").returncode == 0
+    assert findling("index")[0] == 0
+    assert findling("config", "set", "permissions.unset", "public")[0] == 0
     ann = TokenBook(home).create("ann", principals=("user:ann",))
     with daemon_of(home, project, "--set", "serve.require_token=true", "--no-watch") as daemon:
+        assert ask(daemon, "GET /v1/workspaces")[0] == 401
+        assert ask(daemon, "GET /healthz")[0] == 200
+        assert ask(daemon, "GET /v1/workspaces", head=f"authorization: Bearer {ann}\r\n")[0] == 200
+        assert call_daemon(daemon.state, "GET", "/v1/workspaces")[0] == 200, "the owner needs none"
         fresh, kept = answer(daemon, ann), answer(daemon, ann)
         assert len(fresh["hits"]) == 2
         assert (kept["hits"], kept["timings_ms"].keys()) == (fresh["hits"], {"search"})
         assert fresh["timings_ms"].keys() == {"search"}, "or a caller learns when something hidden is written"
-        done = run(*change)
-        assert done.returncode == 0, done.stderr
-        assert answer(daemon, ann)["hits"] == []
-        assert run("permissions", "policy", "public").returncode == 0
-        assert answer(daemon, ann)["hits"] == fresh["hits"]
-        assert run("config", "remove", "permissions.unset").returncode == 0
-        assert answer(daemon, ann)["hits"] == []
+        for change in (("config", "set", "permissions.unset", "owner"), ("permissions", "policy", "owner")):
+            assert findling("config", "set", "permissions.unset", "public")[0] == 0
+            assert answer(daemon, ann)["hits"] == fresh["hits"]
+            code, _, err = findling(*change)
+            assert code == 0, err
+            assert answer(daemon, ann)["hits"] == []
+            assert findling("permissions", "policy", "public")[0] == 0
+            assert answer(daemon, ann)["hits"] == fresh["hits"]
+            assert findling("config", "remove", "permissions.unset")[0] == 0
+            assert answer(daemon, ann)["hits"] == []
 
 
-def test_the_policy_is_told(project: Path) -> None:
-    assert run("index", str(project)).returncode == 0
-    assert run("permissions", "policy").stdout == "owner\n"
-    assert "left to public" in run("permissions", "policy", "public").stderr
-    assert run("permissions", "policy").stdout == "public\n"
-    assert run("permissions", "list").stdout == "everyone may see what has no list of its own\n"
-    done = run("permissions", "policy", "nobody")
-    assert (done.returncode, done.stdout) == (2, "")
+def test_the_policy_is_told(project: Path, findling: Findling) -> None:
+    assert findling("index")[0] == 0
+    assert findling("permissions", "policy")[1] == "owner\n"
+    assert "left to public" in findling("permissions", "policy", "public")[2]
+    assert findling("permissions", "policy")[1] == "public\n"
+    assert findling("permissions", "list")[1] == "everyone may see what has no list of its own\n"
+    assert findling("permissions", "policy", "nobody")[:2] == (2, "")

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +18,8 @@ from mcp import Client, StdioServerParameters
 
 import findling
 from findling.faces.mcp.tools.tools import TOOLS
-from findling.service.client.daemon_state import running
 from findling.service.settings.settings import Settings
+from tests.faces.daemons import wait_for
 from tests.faces.mcp_desks import asked, make_project, text_of
 from tests.processes import BoundedProcess, run_process
 
@@ -76,49 +75,33 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> _World:
     return _World(root, env)
 
 
-class _Daemon:
-    """A daemon of the world, started when one is needed."""
-
-    def __init__(self, world: _World) -> None:
-        self._world = world
-        self._process: BoundedProcess | None = None
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "findling", "serve", str(self._world.root), "--port", "0", "--no-watch"]
-        self._process = BoundedProcess(command, env=self._world.env, stderr=subprocess.DEVNULL)
-        while running(self._world.home) is None:
-            assert self._process.poll() is None
-            time.sleep(0.05)
-
-    def end(self, how: int) -> None:
-        if self._process is not None:
-            self._process.send_signal(how)
-            self._process.wait()
-            self._process = None
-
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None
-
-
 @pytest.fixture(scope="module")
-def a_daemon(world: _World) -> Iterator[_Daemon]:
-    one = _Daemon(world)
-    yield one
-    one.end(signal.SIGTERM)
+def a_daemon(world: _World) -> Iterator[list[BoundedProcess]]:
+    """The daemon that runs, if any: tests without one come first, for to start it takes 2 s."""
+    running_one: list[BoundedProcess] = []
+    yield running_one
+    _end(running_one, signal.SIGTERM)
 
 
 @pytest.fixture
-def daemon(a_daemon: _Daemon) -> _Daemon:
+def daemon(world: _World, a_daemon: list[BoundedProcess]) -> list[BoundedProcess]:
     """A daemon that runs."""
-    if not a_daemon.is_running:
-        a_daemon.start()
+    if not a_daemon:
+        command = [sys.executable, "-m", "findling", "serve", str(world.root), "--port", "0", "--no-watch"]
+        a_daemon.append(BoundedProcess(command, env=world.env, stderr=subprocess.DEVNULL))
+        wait_for(a_daemon[0], world.home)
     return a_daemon
 
 
 @pytest.fixture
-def no_daemon(a_daemon: _Daemon) -> None:
-    a_daemon.end(signal.SIGTERM)
+def no_daemon(a_daemon: list[BoundedProcess]) -> None:
+    _end(a_daemon, signal.SIGTERM)
+
+
+def _end(daemon: list[BoundedProcess], how: int) -> None:
+    while daemon:
+        daemon[-1].send_signal(how)
+        daemon.pop().wait()
 
 
 def _message(method: str, key: int | None = None, **params: Any) -> str:
@@ -157,20 +140,12 @@ def test_alone(world: _World, no_daemon: None, tmp_path: Path) -> None:
     asked(_World(make_project(tmp_path / "another"), world.env).server(), _every_tool, "legacy")
 
 
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_a_large_folder_is_answered_from_a_part_at_once(
-    world: _World, a_daemon: _Daemon, tmp_path: Path, with_daemon: bool
-) -> None:
+def _large_folder_is_answered_from_a_part_at_once(world: _World, forest: Path) -> None:
     """The client that begins is told so, and the first answer says how much is missing in it."""
-    forest = tmp_path / "forest"
     forest.mkdir()
     for number in range(400):
-        (forest / f"leaf{number}.md").write_text(f"# Leaf {number}\n\n" + f"bark and moss {number}\n" * 450)
+        (forest / f"leaf{number}.md").write_text(f"# Leaf {number}\n\n" + f"bark and moss {number}\n" * 270)
     (forest / "okapi.md").write_text("# Zoo\n\nThe okapi sleeps.\n")
-    if with_daemon and not a_daemon.is_running:
-        a_daemon.start()
-    elif not with_daemon:
-        a_daemon.end(signal.SIGTERM)
 
     async def ask(client: Client) -> Any:
         assert "the first answer takes about two seconds" in (client.instructions or "")
@@ -179,6 +154,46 @@ def test_a_large_folder_is_answered_from_a_part_at_once(
     found = asked(_World(forest, world.env).server(), ask, "legacy").structured_content
     assert [result["path"] for result in found["results"]] == ["okapi.md"]
     assert "of 401 files are indexed so far" in " ".join(found["degraded"])
+
+
+HALF = '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"search","arguments":{"query":"\\ud800 login"}}}'
+DEEP = '{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":' + "[" * 300 + "]" * 300 + "}}"
+
+
+def _whatever_is_asked_is_answered(world: _World) -> None:
+    """Also what the server itself cannot read."""
+    answers, _ = world.spoken([*OPENING, HALF, DEEP, SEARCH, SEARCH])
+    assert sorted(answer["id"] for answer in answers) == [1, 2, 2, 4, 5]
+    by_key = {answer["id"]: answer for answer in answers}
+    assert by_key[4]["result"]["structuredContent"]["total"] == 2
+    assert "error" in by_key[5]
+
+
+def _end_with_a_client_that_reads_no_more(world: _World) -> None:
+    """The process ends quietly, though more could still be asked."""
+    command = [sys.executable, "-m", "findling", "mcp", str(world.root)]
+    with BoundedProcess(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=world.env
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write("".join(f"{line}\n" for line in [*OPENING, SEARCH]))
+        process.stdin.flush()
+        assert (process.wait(), process.stderr.read()) == (0, "")
+
+
+def test_a_large_folder_is_answered_from_a_part_at_once(world: _World, no_daemon: None, tmp_path: Path) -> None:
+    _large_folder_is_answered_from_a_part_at_once(world, tmp_path / "forest")
+
+
+def test_whatever_is_asked_is_answered(world: _World, no_daemon: None) -> None:
+    _whatever_is_asked_is_answered(world)
+
+
+def test_a_client_that_reads_no_more(world: _World, no_daemon: None) -> None:
+    _end_with_a_client_that_reads_no_more(world)
 
 
 def test_stdout_is_for_messages_alone(world: _World, no_daemon: None) -> None:
@@ -195,11 +210,11 @@ def test_stdout_is_for_messages_alone(world: _World, no_daemon: None) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_with_a_daemon(world: _World, daemon: _Daemon, era: str) -> None:
+def test_with_a_daemon(world: _World, daemon: list[BoundedProcess], era: str) -> None:
     asked(world.server(), _every_tool, era)
 
 
-def test_a_thin_process_with_a_daemon(world: _World, daemon: _Daemon) -> None:
+def test_a_thin_process_with_a_daemon(world: _World, daemon: list[BoundedProcess]) -> None:
     answers, loaded = world.spoken(["not json", *OPENING, SEARCH, "[]"])
     assert [answer.get("id") for answer in answers if "error" in answer] == [None, None]
     (found,) = [answer["result"] for answer in answers if answer.get("id") == 2]
@@ -211,12 +226,24 @@ def test_a_thin_process_with_a_daemon(world: _World, daemon: _Daemon) -> None:
     assert [hit["id"] for hit in found["structuredContent"]["results"]] == ["file:docs/guide.md"]
 
 
-def test_a_daemon_that_is_killed_is_not_missed(world: _World, daemon: _Daemon) -> None:
+def test_a_large_folder_is_answered_by_a_daemon(world: _World, daemon: list[BoundedProcess], tmp_path: Path) -> None:
+    _large_folder_is_answered_from_a_part_at_once(world, tmp_path / "forest")
+
+
+def test_whatever_a_daemon_is_asked_is_answered(world: _World, daemon: list[BoundedProcess]) -> None:
+    _whatever_is_asked_is_answered(world)
+
+
+def test_a_client_that_reads_no_more_from_a_daemon(world: _World, daemon: list[BoundedProcess]) -> None:
+    _end_with_a_client_that_reads_no_more(world)
+
+
+def test_a_daemon_that_is_killed_is_not_missed(world: _World, daemon: list[BoundedProcess]) -> None:
     async def ask() -> None:
         async with Client(world.server()) as new, Client(world.server(), mode="legacy") as old:
             before = await new.call_tool("search", {"query": "login"})
             assert before.structured_content == (await old.call_tool("search", {"query": "login"})).structured_content
-            daemon.end(signal.SIGKILL)
+            _end(daemon, signal.SIGKILL)
             for client in (new, old):
                 several = [client.call_tool("search", {"query": word}) for word in ("login", "token", "basket")]
                 login, token, basket = await asyncio.gather(*several)
@@ -226,44 +253,6 @@ def test_a_daemon_that_is_killed_is_not_missed(world: _World, daemon: _Daemon) -
                 assert len((await client.list_tools()).tools) == len(TOOLS)
 
     asyncio.run(ask())
-
-
-HALF = '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"search","arguments":{"query":"\\ud800 login"}}}'
-DEEP = '{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":' + "[" * 300 + "]" * 300 + "}}"
-
-
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_whatever_is_asked_is_answered(world: _World, a_daemon: _Daemon, with_daemon: bool) -> None:
-    """Also what the server itself cannot read."""
-    if with_daemon and not a_daemon.is_running:
-        a_daemon.start()
-    elif not with_daemon:
-        a_daemon.end(signal.SIGTERM)
-    answers, _ = world.spoken([*OPENING, HALF, DEEP, SEARCH, SEARCH])
-    assert sorted(answer["id"] for answer in answers) == [1, 2, 2, 4, 5]
-    by_key = {answer["id"]: answer for answer in answers}
-    assert by_key[4]["result"]["structuredContent"]["total"] == 2
-    assert "error" in by_key[5]
-
-
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_a_client_that_reads_no_more(world: _World, a_daemon: _Daemon, with_daemon: bool) -> None:
-    """The process ends quietly, though more could still be asked."""
-    if with_daemon and not a_daemon.is_running:
-        a_daemon.start()
-    elif not with_daemon:
-        a_daemon.end(signal.SIGTERM)
-    command = [sys.executable, "-m", "findling", "mcp", str(world.root)]
-    with BoundedProcess(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=world.env
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        process.stdin.write("".join(f"{line}\n" for line in [*OPENING, SEARCH]))
-        process.stdin.flush()
-        assert (process.wait(), process.stderr.read()) == (0, "")
 
 
 def test_it_does_not_start_for_what_is_not_there(findling: Callable[..., tuple[int, str, str]], project: Path) -> None:

@@ -33,7 +33,8 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def test_tokens_bound_to_principals_see_twin_worlds_alike(tmp_path: Path) -> None:
+def test_tokens_bound_to_principals_see_twin_worlds_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINDLING_SEMANTIC_MODEL", "none")
     hidden = asked(tmp_path / "one", "The secret merger of the roadmap with Acme.\n")
     absent = asked(tmp_path / "two", "")
     assert len(hidden) == len(CALLS)

@@ -279,7 +279,7 @@ def test_a_process_that_is_killed_leaves_every_file_whole(project: Path, files: 
     assert run_process([*command, "install", *names]).returncode == 0
     for path in files.values():
         wholes[str(path)].add(path.read_bytes())
-    for wait in range(tries(40, short=6)):
+    for wait in range(tries(40, short=2)):
         verb = "uninstall" if wait % 2 == 0 else "install"
         process = BoundedProcess([*command, verb, *names])
         try:

@@ -53,7 +53,7 @@ def forest(tmp_path: Path) -> Path:
     for number in range(_FILES):
         file = root / f"part{number % 9}" / f"leaf{number}.md"
         file.parent.mkdir(parents=True, exist_ok=True)
-        lines = [f"bark and moss {number} on branch {line}\n" for line in range(300)]
+        lines = [f"bark and moss {number} on branch {line}\n" for line in range(200)]
         file.write_text(f"# Leaf {number}\n\n" + "".join(lines))
     (root / "zoo.md").write_text("# Zoo\n\nThe okapi sleeps.\n")
     return root

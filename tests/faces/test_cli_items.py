@@ -16,6 +16,7 @@ import pytest
 
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import load_settings
+from tests.counts import tries
 from tests.processes import BoundedProcess
 
 Run = Callable[..., tuple[int, str, str]]
@@ -126,11 +127,11 @@ def test_sync_lists_what_shadows_what(project: Path, home: Path, findling: Run) 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_run_that_is_killed_has_lost_nothing_that_was_durable(project: Path, home: Path, findling: Run) -> None:
-    count = 3000
+    count, rounds = tries(3000, short=2000), tries(2, short=1)
     Path("many.jsonl").write_text("".join(line(number, body="words " * 60) for number in range(count)))
     findling("index")
     kills = 0
-    for _ in range(2):
+    for _ in range(rounds):
         before = _stored(project)
         run = BoundedProcess([sys.executable, "-c", MAIN, "add", "many.jsonl"], stderr=subprocess.DEVNULL)
         while run.poll() is None and _stored(project) < before + 500:
@@ -140,11 +141,11 @@ def test_a_run_that_is_killed_has_lost_nothing_that_was_durable(project: Path, h
         assert _stored(project) >= before
         assert findling("search", "--no-index", "words")[0] == 0
         assert findling("doctor")[0] == 0
-    assert kills == 2, "three thousand lines take longer than the first batches of two runs"
+    assert kills == rounds, "so many lines take longer than the first batches of these runs"
     stored = _stored(project)
     code, _, err = findling("add", "many.jsonl")
     assert (code, err) == (0, f"findling: {count - stored:,} added, {stored:,} unchanged\n")
-    assert findling("search", "-l", "type:decision 2999")[0] == 0
+    assert findling("search", "-l", f"type:decision {count - 1}")[0] == 0
 
 
 def _stored(project: Path) -> int:

@@ -21,8 +21,9 @@ DECISION = '{"type": "decision", "id": "7", "title": "Walrus", "body": "We keep 
 
 
 @pytest.fixture
-def findling(findling_aloud: Findling) -> Findling:
+def findling(findling_aloud: Findling, monkeypatch: pytest.MonkeyPatch) -> Findling:
     """Run the command line with all that it says."""
+    monkeypatch.setenv("FINDLING_SEMANTIC_MODEL", "none")  # scopes are about words; a model takes each daemon 0.5 s
     return findling_aloud
 
 

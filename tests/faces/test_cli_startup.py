@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,17 @@ HEAVY = {
 }
 
 
+@cache
+def bare_modules() -> frozenset[str]:
+    """The modules of a bare interpreter."""
+    return frozenset(run_process([sys.executable, "-c", "import sys; print('\\n'.join(sys.modules))"]).stdout.split())
+
+
 def imported_by(*args: str, code: int = 0) -> set[str]:
     """The modules that a command has loaded, beyond those of a bare interpreter."""
-    bare = run_process([sys.executable, "-c", "import sys; print('\\n'.join(sys.modules))"])
     done = run_process([sys.executable, "-c", LIST_MODULES, *args])
     assert done.returncode == code, done.stderr
-    return set(done.stderr.splitlines()) - set(bare.stdout.splitlines())
+    return set(done.stderr.splitlines()) - bare_modules()
 
 
 def test_a_search_imports_little(project: Path) -> None:

@@ -15,10 +15,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from findling import __version__
-from findling.faces.http.base.json_text import json_response, report_text
+from findling.faces.http.base.json_text import encoded, json_response, report_text
 from findling.faces.http.request.context import CheckedRoute, Owning, Served
 from findling.faces.http.routes.openapi import Report
 from findling.service.engine.executor import WorkLine
@@ -247,13 +248,15 @@ async def metrics(asked: Owning) -> Response:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """The description of all routes."""
-    return json_response(request.app.state.openapi_text, headers={"cache-control": "no-cache"})
+    text = await run_in_threadpool(lambda: encoded(request.app.openapi()))
+    return json_response(text, headers={"cache-control": "no-cache"})
 
 
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
     """The same for people."""
-    return Response(docs_page(request.app.openapi(), __version__), headers=PAGE_HEADERS, media_type="text/html")
+    page = await run_in_threadpool(lambda: docs_page(request.app.openapi(), __version__))
+    return Response(page, headers=PAGE_HEADERS, media_type="text/html")
 
 
 router.include_router(_probes)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict
+from starlette.routing import BaseRoute
 
 from findling import __version__
 from findling.domain.results import Completion, Explanation, SearchAnswer, ThemesAnswer
@@ -121,9 +122,9 @@ _ABOUT = """Search over what you have, by words and by meaning. Answers are thos
 Keys and parameters that are not known are errors. Every response has an `x-request-id`."""
 
 
-def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """The description of all routes of an app."""
-    document = get_openapi(title="findling", version=__version__, description=_ABOUT, routes=app.routes)
+def openapi_document(routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """The description of the routes of an app."""
+    document = get_openapi(title="findling", version=__version__, description=_ABOUT, routes=routes)
     components = document.setdefault("components", {})
     components.setdefault("schemas", {})["Problem"] = _PROBLEM
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

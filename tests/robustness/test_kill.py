@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
 
-FILES = 240
+FILES = tries(240, short=160)
 SMALL_BATCHES = {"FINDLING_INDEX_BATCH_BYTES": "12000"}
-WORKSPACES, QUARTERS = tries(5, short=1), 4
+WORKSPACES, QUARTERS = tries(5, short=1), tries(4, short=2)
 """Kills of a first index run: twenty in a long run."""
 UPDATE_KILLS = tries(6, short=2)
 REPAIR_KILLS = tries(6, short=2)
@@ -34,7 +34,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, new_playground: type[P
     """The result of a run that nobody kills, on the same tree in a workspace of its own."""
     playground = new_playground(tmp_path_factory.mktemp("undisturbed"))
     playground.plant(FILES)
-    assert playground.run("index").code == 0
+    playground.index()
     playground.assert_complete()
     return playground.answers()
 
@@ -52,7 +52,7 @@ def test_a_first_run_that_is_killed_again_and_again(playground: Playground, undi
         kills += kill(run)
         assert seen <= stored_rids(playground)
         if seen:
-            playground.run("search", "--no-index", "alpha")
+            playground.call("search", "--no-index", "alpha")
             playground.assert_sound()
             assert_alike(playground.answers(), playground.rebuilt_answers())
     assert kills >= QUARTERS - 1, "the moments are chosen so that only the last kill may come too late"
@@ -61,7 +61,7 @@ def test_a_first_run_that_is_killed_again_and_again(playground: Playground, undi
     playground.assert_sound()
     playground.assert_complete()
     assert_alike(playground.answers(), undisturbed)
-    assert playground.run("doctor", "--repair").code == 0
+    assert playground.call("doctor", "--repair").code == 0
     assert playground.answers() == undisturbed
 
 
@@ -70,7 +70,7 @@ def test_an_update_that_is_killed_leaves_no_ghosts(playground: Playground) -> No
     chance = random.Random(99)
     playground.settings = SMALL_BATCHES
     playground.plant(FILES)
-    assert playground.run("index").code == 0
+    playground.index()
     before = playground.folder / "before"
     shutil.copytree(playground.workspace, before)
     old_words = rearrange(playground)
@@ -92,7 +92,7 @@ def test_an_update_that_is_killed_leaves_no_ghosts(playground: Playground) -> No
 def test_a_repair_that_is_killed_is_made_up_for(playground: Playground) -> None:
     """Most of a repair is the leg being deleted, written and committed."""
     playground.plant(FILES)
-    assert playground.run("index").code == 0
+    playground.index()
     answers = playground.answers()
     for turn in range(REPAIR_KILLS):
         leg = playground.leg_folder / "meta.json"
@@ -135,7 +135,8 @@ def watch(playground: Playground, run: BoundedProcess, enough: int, *, by_seq: b
                 if (store.seq() if by_seq else len(seen)) >= enough:
                     break
         except (FindlingError, OSError, ValueError):
-            time.sleep(0.001)  # there is no workspace yet
+            pass  # there is no workspace yet
+        time.sleep(0.002)
     return seen
 
 

@@ -30,7 +30,7 @@ KILLS = tries(4, short=2)
 def test_an_export_that_is_killed_leaves_the_bundle_that_was_there(playground: Playground, name: str) -> None:
     chance = random.Random(3)
     playground.plant(FILES)
-    assert playground.run("index").code == 0
+    assert playground.call("index").code == 0
     target = playground.folder / name
     draft = playground.folder / f".{name}.partial"
     kills = 0
@@ -43,7 +43,7 @@ def test_an_export_that_is_killed_leaves_the_bundle_that_was_there(playground: P
         if target.exists():  # it was too late, or this is the bundle of an earlier turn
             verified(target)
     assert kills >= KILLS // 2
-    assert playground.run("export", str(target), "--force").code == 0
+    assert playground.call("export", str(target), "--force").code == 0
     assert verified(target) == FILES
     assert [path.name for path in playground.folder.glob(".*")] == []
 
@@ -51,18 +51,18 @@ def test_an_export_that_is_killed_leaves_the_bundle_that_was_there(playground: P
 def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playground) -> None:
     chance = random.Random(4)
     playground.plant(FILES)
-    assert playground.run("index").code == 0
+    assert playground.call("index").code == 0
     # A long run commits more than once, and what that leaves behind counts in the scores until the leg is tidied up.
-    assert playground.run("doctor", "--repair").code == 0
+    assert playground.call("doctor", "--repair").code == 0
     target = str(playground.folder / "bundle.zip")
-    assert playground.run("export", target).code == 0
+    assert playground.call("export", target).code == 0
     kills = 0
     for turn in range(KILLS):
         run = playground.start("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
         watch(playground.home / "copy" / "index.sqlite", run, round(FILES * (turn + chance.random()) / KILLS))
         kills += kill(run)
     assert kills >= KILLS // 2
-    code, out, err = playground.run("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
+    code, out, err = playground.call("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
     assert (code, err) == (0, ""), out
     # Two workspaces of one tree must tell the same.
     for word in (*map(playground.mark, (3, 77, 150)), "bako", "meta nosi"):
@@ -72,8 +72,8 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
             (hit["id"], hit["score"]) for hit in original["hits"]
         ]
         assert copy["hits"] and not copy["degraded"]
-    assert playground.run("doctor", "--workspace", "copy").code == 0
-    again = playground.run("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
+    assert playground.call("doctor", "--workspace", "copy").code == 0
+    again = playground.call("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
     assert again.code == 2 and f"holds {FILES} resources" in again.err
 
 

@@ -51,7 +51,7 @@ def test_an_import_that_is_killed_again_and_again(
 ) -> None:
     undisturbed = new_playground(tmp_path_factory.mktemp("undisturbed"))
     file = write_export(undisturbed)
-    assert undisturbed.run("chats", "import", str(file)).code == 0
+    assert undisturbed.call("chats", "import", str(file)).code == 0
     assert len(message_ids(undisturbed)) == MESSAGES
 
     chance = random.Random(11)
@@ -66,7 +66,7 @@ def test_an_import_that_is_killed_again_and_again(
         assert len(kept) == len(set(kept))
     assert kills >= KILLS - 1, "the moments are chosen so that only the last kill may come too late"
 
-    outcome = playground.run("chats", "import", "--json", str(file))
+    outcome = playground.call("chats", "import", "--json", str(file))
     assert outcome.code == 0, outcome.err
     report = json.loads(outcome.out)
     assert (report["added"] + report["known"], report["changed"]) == (MESSAGES, 0)

@@ -83,13 +83,13 @@ def count(playground: Playground, rid: str) -> int:
 
 
 def test_a_recall_does_not_wait_for_a_writer(playground: Playground) -> None:
-    rid = playground.run("remember", "A shared thing.").out.strip()
+    rid = playground.call("remember", "A shared thing.").out.strip()
     lock = playground.workspace / "write.lock"
     holder = playground.start_code(HOLDER, str(lock))
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    for _ in range(2):
-        done = playground.run("recall", "shared")
+    for recall in (playground.run, playground.call):
+        done = recall("recall", "shared")
         assert (done.code, done.err) == (0, "")
     # Had a recall needed the lock, it would still be waiting: nobody else has let it go.
     assert holder.poll() is None
@@ -97,14 +97,14 @@ def test_a_recall_does_not_wait_for_a_writer(playground: Playground) -> None:
     assert count(playground, rid) == 2
     holder.kill()
     holder.communicate()
-    assert playground.run("remember", "Another thing.").code == 0
+    assert playground.call("remember", "Another thing.").code == 0
     assert count(playground, rid) == 2
     with SqliteStore.open(playground.store_file, readonly=True) as store:
         assert store.accesses([rid])[rid].count == 2
 
 
 def test_many_recall_at_once_while_others_count_in(playground: Playground) -> None:
-    rids = [playground.run("remember", f"A shared thing, {name}.").out.strip() for name in ("one", "two")]
+    rids = [playground.call("remember", f"A shared thing, {name}.").out.strip() for name in ("one", "two")]
     each, processes = 20, 2
     recalling = [playground.start_code(RECALLER, str(each)) for _ in range(processes)]
     for process in recalling:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
 
-KILLS = tries(60, short=4)
+KILLS = tries(60, short=2)
 
 OPENED = """
 import sys, findling

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
 
-KILLS = tries(4, short=2)
+KILLS = tries(4, short=1)
 HYBRID = {"FINDLING_SEARCH_MODE": "hybrid", "FINDLING_SEMANTIC_THREADS": "1"}
 
 
@@ -27,7 +27,7 @@ def test_reading_that_is_killed_goes_on_where_it_was(playground: Playground) -> 
     playground.settings = dict(HYBRID)
     playground.plant(tries(40, short=14))
     store_file = playground.home / playground.root.as_posix().replace("/", "+") / "index.sqlite"
-    assert playground.run("index").code == 0
+    playground.index()
     reached = 0
     for _ in range(KILLS):
         run = playground.start("refine")

@@ -22,6 +22,7 @@ from findling.service.workspace.workspace_moves import move_root, move_workspace
 from findling.service.workspace.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace
 from findling.stores.local.identity import STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
+from tests.counts import tries
 from tests.processes import BoundedProcess
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals and fork of POSIX"), pytest.mark.slow]
@@ -95,7 +96,10 @@ class Place:
         shutil.copytree(self._before, self.base, symlinks=True)
 
     def killed_everywhere(self, operation: str, *arguments: str, across_devices: bool = False) -> Iterator[int]:
-        """Kill the operation before its first change, its second, and so on until it comes to its end."""
+        """Kill the operation before its first change, its second, and so on until it comes to its end.
+
+        A short run kills before every third change.
+        """
         command = [sys.executable, "-c", KILLER, operation, "|".join(arguments), str(across_devices), str(self.base)]
         with BoundedProcess(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
@@ -108,7 +112,7 @@ class Place:
                 outcome = process.stdout.readline().strip()
                 assert outcome in ("killed", "done"), f"step {step}: {outcome}"
                 yield step
-                step += 1
+                step += tries(1, short=3)
             process.stdin.close()
         assert step > 5, "the operation was not killed in the middle"
 

@@ -39,7 +39,7 @@ def test_a_file_that_may_not_be_read_is_told_and_taken_in_later(playground: Play
 def test_a_folder_that_may_not_be_read_deletes_nothing(playground: Playground) -> None:
     playground.write("open.md", "an open secret\n")
     folder = playground.write("inner/closed.md", "a closed secret\n").parent
-    assert playground.run("index").code == 0
+    playground.index()
     folder.chmod(0)
     assert playground.found("secret", plain_user=True) == ["inner/closed.md", "open.md"]
     assert playground.skipped() == {"inner/": "unreadable"}
@@ -219,7 +219,7 @@ def test_odd_names(playground: Playground) -> None:
     assert playground.found("quagga") == sorted(names)
     assert playground.skipped() == {"bytes-\N{REPLACEMENT CHARACTER}.md": "undecodable"}
     assert playground.run("quagga").code == 0
-    assert playground.run("quagga", "-l").code == 0
+    assert playground.call("quagga", "-l").code == 0
     for name in names:
         (playground.root / name).unlink()
     assert playground.found("quagga") == []
@@ -270,9 +270,9 @@ def test_a_huge_query(playground: Playground) -> None:
     query = " ".join(playground.prose(seed, 1).strip() for seed in range(2000))[:100_000]
     document, _ = playground.search(query)
     assert document["hits"]
-    assert playground.run("search", '"' * 50_000).code == 1
-    assert playground.run("search", "a" * 100_000).code == 1
-    assert playground.run("search", "--", "-" * 100_000).code == 1
+    assert playground.call("search", '"' * 50_000).code == 1
+    assert playground.call("search", "a" * 100_000).code == 1
+    assert playground.call("search", "--", "-" * 100_000).code == 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from findling.service.client.daemon import ask_daemon
 from findling.service.client.daemon_state import read_state, running
+from findling.stores.sqlite.store import SqliteStore
 from tests.counts import IS_LONG, tries
 from tests.processes import PATIENCE_S, BoundedProcess
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")]
 
 FILES, BURST = 30, tries(150, short=100)
-SEARCHES, LINES = 8, 40
+BY_WORDS = {"FINDLING_SEMANTIC_MODEL": "none"}
+"""No process of a daemon opens a model, which none of the searches here asks: 1 s each."""
+SEARCHES, LINES = tries(8, short=4), 40
 
 
 def start_daemon(playground: Playground, *args: str) -> BoundedProcess:
@@ -46,13 +49,13 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def count(playground: Playground) -> int:
-    with playground.open() as engine:
-        return engine.status().resources
+    with SqliteStore.open(playground.store_file, readonly=True) as store:
+        return store.counts()["resources"]
 
 
 @pytest.mark.parametrize("taken_in", [1, 60] if IS_LONG else [60])
 def test_a_daemon_that_is_killed_while_it_writes_loses_nothing(playground: Playground, taken_in: int) -> None:
-    playground.settings = {"FINDLING_INDEX_BATCH_BYTES": "5000"}
+    playground.settings = {**BY_WORDS, "FINDLING_INDEX_BATCH_BYTES": "5000"}
     playground.plant(FILES)
     playground.index()
     first = start_daemon(playground)
@@ -77,12 +80,13 @@ def test_a_daemon_that_is_killed_while_it_writes_loses_nothing(playground: Playg
     second = start_daemon(playground)
     document, _ = playground.search(playground.mark(last))
     assert document["served_by"] == f"the daemon of process {second.pid}"
-    assert playground.run("serve", "--stop").code == 0
+    assert playground.call("serve", "--stop").code == 0
     assert playground.finish(second).code == 0
     playground.assert_sound()
 
 
 def test_many_searches_through_a_daemon_while_files_change(playground: Playground) -> None:
+    playground.settings = BY_WORDS
     playground.plant(FILES)
     names = [f"versions/file{number}.txt" for number in range(6)]
 
@@ -128,6 +132,6 @@ def test_many_searches_through_a_daemon_while_files_change(playground: Playgroun
     answered = ask_daemon(playground.home, "GET", "/local/status", patience_s=PATIENCE_S)
     assert answered is not None
     assert answered[1]["failed_queries"] == 0
-    assert playground.run("serve", "--stop").code == 0
+    assert playground.call("serve", "--stop").code == 0
     assert "Traceback" not in playground.finish(daemon).err
     playground.assert_sound()

@@ -223,7 +223,7 @@ def exclude_in_the_environment(playground: Playground) -> None:
 
 
 def exclude_by_command(playground: Playground) -> None:
-    assert playground.run("config", "add", "index.exclude", "guide.md").code == 0
+    assert playground.call("config", "add", "index.exclude", "guide.md").code == 0
 
 
 REST = ["docs/other.md", "src/main.py"]
@@ -370,7 +370,7 @@ def test_an_engine_that_stays_open_survives_a_rebuild_by_others(settled: Playgro
         assert [hit.path for hit in engine.search("okapi")] == ["docs/new.md"]
         engine.add([(findling.Resource(rid="chat:1", type="chat"), "a talk about giraffes")])
         settled.assert_sound()
-        assert settled.run("search", "-l", "giraffes").code == 0
+        assert settled.call("search", "-l", "giraffes").code == 0
         assert settled.run("forget", "--everything", "--force").code == 0
         assert [hit.path for hit in engine.search("okapi")] == ["docs/new.md"]
     settled.assert_sound()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 __all__ = ["PACKAGE", "SOURCE", "circles", "folder_sizes", "folders_of", "imports_between", "modules"]
@@ -26,6 +27,7 @@ def folder_sizes() -> Counter[Path]:
     return Counter(path.parent.relative_to(PACKAGE) for path in modules().values())
 
 
+@cache
 def imports_between() -> dict[str, set[str]]:
     """The modules that each module imports, in functions and under TYPE_CHECKING as well."""
     known = {name for name, path in modules().items() if path.name != "__init__.py"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 import sys
@@ -57,25 +58,25 @@ def test_the_generated_reference_is_up_to_date() -> None:
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun `make docs` and commit the result"
 
 
-def test_the_generator_tells_and_mends_a_page_that_differs(tmp_path: Path) -> None:
-    """On a copy, because the real pages must stay as they are."""
-    for name in ("generate.py", "generate_servers.py", "generate_types.py", "markdown_tables.py", "fields.toml"):
-        (tmp_path / name).write_text(read(DOCS / name), encoding="utf-8")
-
-    def generate(*args: str) -> tuple[int, str]:
-        command = [sys.executable, str(tmp_path / "generate.py"), *args]
-        done = run_process(command)
-        return done.returncode, done.stdout
-
-    assert generate("--check")[0] == 1
-    assert not (tmp_path / "reference").exists()
-    assert generate()[0] == 0
-    page = tmp_path / "reference" / "errors.md"
+def test_the_generator_tells_and_mends_a_page_that_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder of its own, because the real pages must stay as they are."""
+    monkeypatch.syspath_prepend(DOCS)
+    generator = importlib.import_module("generate")
+    folder = tmp_path / "reference"
+    assert generator.FOLDER == REFERENCE
+    monkeypatch.setattr(generator, "FOLDER", folder)
+    assert generator.main(["--check"]) == 1
+    assert not folder.exists()
+    assert generator.main([]) == 0
+    page = folder / "errors.md"
     page.write_text(read(page) + "\nand more\n", encoding="utf-8")
-    code, output = generate("--check")
-    assert code == 1
-    assert [path.name for path in (tmp_path / "reference").iterdir() if path.name in output] == ["errors.md"]
-    assert {path.name for path in (tmp_path / "reference").iterdir()} == {path.name for path in REFERENCE.iterdir()}
+    capsys.readouterr()
+    assert generator.main(["--check"]) == 1
+    output = capsys.readouterr().out
+    assert [path.name for path in folder.iterdir() if path.name in output] == ["errors.md"]
+    assert {path.name for path in folder.iterdir()} == {path.name for path in REFERENCE.iterdir()}
 
 
 def all_commands(command: click.Command = cli, name: str = "findling") -> Iterator[tuple[str, click.Command]]:

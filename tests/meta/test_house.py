@@ -7,7 +7,9 @@ import importlib
 import re
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -73,6 +75,29 @@ def dotted(module: Path) -> str:
     return ".".join(module.with_suffix("").parts).removesuffix(".__init__")
 
 
+class ModuleNames(NamedTuple):
+    """Names and prose of a module."""
+
+    public: set[str]
+    classes: list[str]
+    notes: list[str]
+    """The docstrings, and the strings below constants."""
+
+
+@cache
+def names_of(module: Path) -> ModuleNames:
+    """Names and prose from the syntax tree: parsing all modules takes 2 s, and three tests ask."""
+    tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
+    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    nodes = list(ast.walk(tree))
+    values = [node.value for node in nodes if isinstance(node, ast.Expr)]
+    return ModuleNames(
+        {name for name in defined if not name.startswith("_")},
+        [node.name for node in nodes if isinstance(node, ast.ClassDef)],
+        [node.value for node in values if isinstance(node, ast.Constant) and isinstance(node.value, str)],
+    )
+
+
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_a_module_is_small_enough_to_be_one_thing(module: Path) -> None:
     lines = (SOURCE.parent / module).read_text(encoding="utf-8").count("\n")
@@ -85,35 +110,22 @@ def test_a_reader_can_find_a_module() -> None:
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.name != "__init__.py"], ids=str)
 def test_all_lists_exactly_the_public_names_in_order(module: Path) -> None:
-    tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
     exported = getattr(importlib.import_module(dotted(module)), "__all__", None)
     assert exported is not None, f"{module} has no __all__"
     assert sorted(exported, key=_export_order) == list(exported)
-    defined = {
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
-    }
+    defined = names_of(module).public
     assert defined <= set(exported), f"public but not exported: {defined - set(exported)}"
-
-
-def notes_of(module: Path) -> list[str]:
-    """The docstrings of a module, and the strings below its constants."""
-    tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
-    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
-    return [node.value for node in values if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.as_posix().startswith(_SWEPT_PATHS)], ids=str)
 def test_a_docstring_begins_with_a_noun_or_a_verb(module: Path) -> None:
-    assert [note.splitlines()[0] for note in notes_of(module) if VAGUE_BEGINNING.match(note)] == []
+    assert [note.splitlines()[0] for note in names_of(module).notes if VAGUE_BEGINNING.match(note)] == []
 
 
 def test_a_class_name_means_one_class() -> None:
     found: Counter[str] = Counter()
     for module in MODULES:
-        tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
-        found.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        found.update(names_of(module).classes)
     shared = {name for name, count in found.items() if count > 1}
     assert shared - SHARED_CLASS_NAMES == set(), "name the new class after what it alone is"
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.pipelines.retrieve.feedback_step import Drift, Feedback, drift, expansion
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=60)
+no_deadline = settings(deadline=None, max_examples=tries(60, short=25))
 
 TEXTS = [
     "rate limit throttle the bucket 429".split(),

@@ -15,7 +15,7 @@ from findling.text.analysis.stemming import function_words
 from tests.counts import tries
 from tests.text.query_grammar import SENTENCES, any_query
 
-QUERIES = tries(20_000, short=1_500)
+QUERIES = tries(20_000, short=400)
 NOTES = (
     "The connection pool of kubernetes waits for redis; a timeout ends it.",
     "def prefetch_related(self, *lookups):\n    return getUserName(node.js)",

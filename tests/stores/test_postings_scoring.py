@@ -25,8 +25,8 @@ from findling.testing.samples import line_document
 from tests.counts import tries
 from tests.stores.test_query_oracle import DAY, EPOCH, FIELD_VALUES, WORDS, make_corpus, random_leaf, random_tree
 
-CORPORA = tries(20, short=4)
-TREES = tries(400, short=100)
+CORPORA = tries(20, short=2)
+TREES = tries(400, short=60)
 MANY = 10_000
 RARE = [f"w{number}" for number in range(300)]
 

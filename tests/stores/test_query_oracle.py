@@ -56,8 +56,8 @@ from findling.text.query.query_mode import read
 from tests.counts import tries
 from tests.memory_leg import MemoryLeg
 
-TREES = tries(10_000, short=1_000)
-STRINGS = tries(10_000, short=1_000)
+TREES = tries(10_000, short=300)
+STRINGS = tries(10_000, short=400)
 EPOCH = 1_700_000_000
 MANY = 1000
 

@@ -28,4 +28,4 @@ class SqliteHistory(StoreHistory):
 
 
 TestSqliteHistory = SqliteHistory.TestCase
-TestSqliteHistory.settings = history_settings(40, 12)
+TestSqliteHistory.settings = history_settings(40, 5)

@@ -26,6 +26,7 @@ from findling.stores.sqlite.store import SqliteStore
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import PLAIN, cids_of, line_document, vectors_of
 from tests.compacting import compact
+from tests.counts import tries
 from tests.processes import BoundedProcess
 
 
@@ -110,7 +111,11 @@ filters = st.one_of(
 
 
 @given(documents=documents, asked=st.lists(filters, min_size=25, max_size=25))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=tries(25, short=8),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_filters_mean_what_they_mean_to_the_keyword_leg(documents: list[Document], asked: list[Filters]) -> None:
     with tempfile.TemporaryDirectory(prefix="findling-") as folder:
         leg = TantivyLeg.open(Path(folder) / "keyword", store_id="s")

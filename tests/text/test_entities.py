@@ -20,8 +20,9 @@ from findling.text.mining.entities import (
     plain_keys,
 )
 from findling.text.mining.entity_keys import entity_key
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=100)
+no_deadline = settings(deadline=None, max_examples=tries(100, short=25))
 
 
 def keys(text: str, title: str = "", *headings: str) -> set[str]:

@@ -17,7 +17,7 @@ from findling.text.query.patterns import compile_pattern, fold, required_trigram
 from tests.counts import tries
 from tests.text.pattern_samples import ALPHABETS, random_pattern, random_text
 
-PATTERNS = tries(100_000, short=2_000)
+PATTERNS = tries(100_000, short=700)
 LETTERS = tries(sys.maxunicode + 1, short=0x20000)
 """The codes to look at: no letter with a case lies above the first two planes."""
 
@@ -38,7 +38,7 @@ def test_no_random_pattern_loses_a_match() -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=tries(3_000, short=150))
+@settings(deadline=None, max_examples=tries(3_000, short=50))
 def test_no_matching_text_of_hypothesis_is_lost(data: st.DataObject) -> None:
     pattern, _ = random_pattern(Random(data.draw(st.integers(0, 10**9))), data.draw(st.sampled_from(ALPHABETS)))
     text = data.draw(st.text(max_size=3)) + data.draw(st.from_regex(compile_pattern(pattern)))

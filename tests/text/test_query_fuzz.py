@@ -36,7 +36,7 @@ def reads_back(query: str) -> Node:
 
 def test_random_strings_are_no_error_and_their_echoes_read_back() -> None:
     rng = random.Random(5)
-    for _ in range(tries(100_000, short=4_000)):
+    for _ in range(tries(100_000, short=1_200)):
         query = "".join(rng.choices(PIECES, k=rng.randint(1, 7)))
         node = reads_back(query)
         assert bool(positive_terms(node)) is asks_for_text(node), query
@@ -45,7 +45,7 @@ def test_random_strings_are_no_error_and_their_echoes_read_back() -> None:
 
 def test_long_strings_are_no_error_and_keep_within_the_limits() -> None:
     rng = random.Random(6)
-    for _ in range(tries(400, short=60)):
+    for _ in range(tries(400, short=20)):
         query = "".join(rng.choices(PIECES, k=rng.randint(50, 700)))
         parsed = parse(query, now=NOW)
         leaves, levels = size(reads_back(query))
@@ -55,14 +55,14 @@ def test_long_strings_are_no_error_and_keep_within_the_limits() -> None:
 
 def test_generated_queries_read_back() -> None:
     rng = random.Random(7)
-    for _ in range(tries(20_000, short=2_000)):
+    for _ in range(tries(20_000, short=700)):
         query = generated(rng, rng.choice((0, 0, 1, 1, 2)))
         node = reads_back(query)
         assert positive_texts(node) or not asks_for_text(node), query
 
 
 @given(st.text())
-@settings(max_examples=tries(300, short=100))
+@settings(max_examples=tries(300, short=40))
 def test_no_text_is_an_error(text: str) -> None:
     reads_back(text)
     parsed = parse(text)

@@ -8,7 +8,7 @@ vocabulary: from then on a question takes one.
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -112,7 +112,7 @@ class ServerPostings(SegmentedPostings):
         self._can_hold_all = sum(len(one.directory) for one in segments) <= _MOST_BLOCKS
         self._rows: dict[tuple[str, str], tuple[int, list[tuple[int, PostingRow]]]] = {}
         self._ranges: dict[tuple[str, str], list[str]] = {}
-        self._counts: dict[tuple[str, str], int] = {}
+        self._counts: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self._lacking = _Lacking()
         self._key = object()
         """No other state has it among the arrays of this process."""
@@ -121,11 +121,11 @@ class ServerPostings(SegmentedPostings):
         return self._row(field, term, _PLACED if with_positions else _LISTED) or ()
 
     def frequency(self, field: str, term: str) -> int:
-        if (count := self._counts.get((field, term))) is None:
+        if (count := self._counts[field].get(term)) is None:
             rows = self._row(field, term, _COUNTED if self._is_whole else _LISTED)
             count = self.counted(rows or ())
             if rows is not None:
-                self._counts[field, term] = count
+                self._counts[field][term] = count
         return count
 
     def term(self, field: str, term: str) -> tuple[Entries, NDArray[np.integer]]:
@@ -146,8 +146,7 @@ class ServerPostings(SegmentedPostings):
             return []
         at_hand = [(at, block) for at, block in blocks if block is not None]
         counts = self._counted(prefix, at_hand) if self._is_whole or not prefix else {}
-        for term, count in counts.items():
-            self._counts[field, term] = count
+        self._counts[field].update(counts)  # no pair for each term: the collector would look at all of them
         terms = sorted(counts or {term for _, block in at_hand for term in block.begun(prefix)[1]})
         self._ranges[field, prefix] = terms
         return terms
@@ -169,7 +168,7 @@ class ServerPostings(SegmentedPostings):
     def settled(self, work: Callable[[], _T], part: Part | None = None) -> _T:
         """The result of work that asks for postings, which are fetched in between; those of a query before."""
         if len(self._rows) > _MOST_ROWS:
-            self._rows, self._ranges, self._counts = {}, {}, {}
+            self._rows, self._ranges, self._counts = {}, {}, defaultdict(dict)
         try:
             if part is not None:
                 self._gather(part)

@@ -59,3 +59,18 @@ def wait_for(process: BoundedProcess, home: Path) -> DaemonState:
             return state
         time.sleep(0.02)
     raise AssertionError(f"no daemon: {process.communicate()[1] if process.poll() is not None else 'it hangs'}")
+
+
+def search_processes(pid: int) -> set[int]:
+    """The search processes that a daemon has started, and that still run."""
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        found.update(map(int, task.read_text().split()))
+    return {one for one in found if b"search_process" in _command(one)}
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""

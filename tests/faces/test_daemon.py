@@ -32,7 +32,7 @@ from findling.service.server.tokens import TokenBook
 from findling.service.settings.portable_settings import settings_document
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.workspace import locate
-from tests.faces.daemons import Daemon, daemon_of
+from tests.faces.daemons import Daemon, daemon_of, search_processes
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
@@ -282,8 +282,9 @@ def test_what_cannot_be_served_is_told(project: Path, findling: Findling, args: 
     assert "try: " in err
 
 
-def test_others_are_let_in_once_there_is_a_token(project: Path, place: Path) -> None:
-    """Only who needs one: `test_live_policy.py` asks a daemon that always wants it."""
+def test_others_are_let_in_once_there_is_a_token(project: Path, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a daemon of one process, as it is asked to be; `test_live_policy.py` has one that always wants a token."""
+    monkeypatch.setenv("FINDLING_INDEX_WORKERS", "1")
     place.mkdir()
     secret = TokenBook(place).create("ann", principals=None)
     with daemon_of(place, project, "--host", "0.0.0.0", "--no-watch") as daemon:
@@ -292,6 +293,8 @@ def test_others_are_let_in_once_there_is_a_token(project: Path, place: Path) -> 
         assert ask(daemon, "GET /healthz")[0] == 200
         assert ask(daemon, "GET /v1/workspaces", head=f"authorization: Bearer {secret}\r\n")[0] == 200
         assert call_daemon(daemon.state, "GET", "/v1/workspaces")[0] == 200, "the owner needs none"
+        assert ask(daemon, "GET /v1/search?q=login", head=f"authorization: Bearer {secret}\r\n")[0] in (200, 409)
+        assert sys.platform != "linux" or search_processes(daemon.state.pid) == set()
 
 
 def test_units_start_the_same_daemon(project: Path, tmp_path: Path, findling: Findling) -> None:

@@ -300,7 +300,7 @@ def test_related_passages_are_shown_under_a_hit_and_where_words_find_little(page
 )
 def test_it_says_what_it_made_of_the_query(page: BrowserPage, query: str, said: str) -> None:
     page.ready()
-    page.type(query)
+    page.paste(query)
     assert said in page.texts("#advice")[0]
 
 
@@ -344,7 +344,7 @@ def test_it_needs_no_network_and_asks_for_nothing(page: BrowserPage) -> None:
     page.driver.execute_cdp_cmd("Network.emulateNetworkConditions", offline)
     try:
         page.open("#q=token")
-        page.type("stale index")
+        page.paste("stale index")
         page.all("#hit-0")[0].click()
         assert len(page.all(".hit")) == 1
         assert page.run("return performance.getEntriesByType('resource').length") == 0

@@ -131,7 +131,7 @@ def test_script_in_a_name_is_text(page: WebPage) -> None:
 def test_the_drawing_can_be_seen_in_both_schemes(page: WebPage, scheme: str) -> None:
     page.open()
     page.run("document.documentElement.dataset.theme = arguments[0]", scheme)
-    page.type("founded")
+    page.paste("founded")
     page.click("#hits .open")
     page.click("#tab-graph")
     page.wait(lambda: page.all("#panel-graph .drawing"))

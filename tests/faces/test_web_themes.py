@@ -102,7 +102,7 @@ def test_a_theme_is_a_link_that_lasts_until_something_else_is_asked(page: WebPag
     address = page.run("return document.querySelector('#theme-list .open-theme').getAttribute('href')")
     page.open(address.removeprefix("/"))
     assert len(page.texts("#hits .open")) == 3
-    page.type("hurry")
+    page.paste("hurry")
     assert page.texts("#hits .open") == ["Raoul Walsh"]
     assert "theme=" not in page.run("return location.search")
     assert page.texts("#theme-line") == [""]

@@ -96,11 +96,14 @@ class WebPage(BrowserPage):
 
     def open(self, query: str = "") -> None:
         """Load the page afresh, by a link such as `?q=words`, and wait for its first answer."""
-        self.driver.get("about:blank")
         self._log("browser")
         self._log("performance")
         self.driver.get(f"{self.server.address}/{query}")
-        self.wait(lambda: self.run("return document.documentElement.dataset.ready"))
+        self.rest()
+
+    def go(self, query: str) -> None:
+        """Follow a link such as `?q=words` within the page that is open, and wait for its answer."""
+        self.run("history.pushState(null, '', `/${arguments[0]}`); dispatchEvent(new PopStateEvent('popstate'))", query)
         self.rest()
 
     def ready(self) -> None:
@@ -110,7 +113,14 @@ class WebPage(BrowserPage):
 
     def rest(self) -> None:
         """Wait until the page has the whole answer."""
-        self.wait(lambda: self.run("return !document.querySelector('[aria-busy=true], .asking')"))
+        busy = "document.querySelector('[aria-busy=true], .asking')"
+        self.wait(lambda: self.run(f"return 'ready' in document.documentElement.dataset && !{busy}"))
+
+    def paste(self, text: str) -> None:
+        """Put a text into the search box at once instead of what stands there, and wait for the whole answer."""
+        self.run(_WATCH_STAGE)
+        super().paste(text)
+        self.rest()
 
     def type(self, text: str) -> None:
         """Type into the search box instead of what stands there, and wait for the whole answer."""
@@ -119,7 +129,7 @@ class WebPage(BrowserPage):
         self.run(_WATCH_STAGE)
         box.clear()
         box.send_keys(text)
-        self.wait(lambda: self.run("return window.askedFor === arguments[0]", text.strip()))
+        self.wait(lambda: self._asked(text))
         self.rest()
 
     def texts(self, selector: str) -> list[str]:
@@ -162,6 +172,9 @@ class WebPage(BrowserPage):
     def bodies(self, path: str) -> list[dict[str, Any]]:
         """The requests to an address since the last look."""
         return [json.loads(one["postData"]) for one in self._sent() if str(one["url"]).endswith(path)]
+
+    def _asked(self, text: str) -> bool:
+        return bool(self.run("return window.askedFor === arguments[0]", text.strip()))
 
     def _sent(self) -> list[dict[str, Any]]:
         events = [json.loads(entry["message"])["message"] for entry in self._log("performance")]

@@ -19,6 +19,7 @@ from findling.faces.http.security.guards import Guard
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
 from findling.service.workspace.workspaces import create_workspace
+from tests.counts import sample, tries
 from tests.faces.http_servers import Client, in_process
 from tests.service import test_twin_worlds as twins
 
@@ -84,12 +85,12 @@ def _told(response: Any) -> str:
 
 
 def test_searches(worlds: Twins) -> None:
-    for request in twins._requests(7, 20):
+    for request in twins._requests(7, tries(20, short=8)):
         body = _body(request)
         told = worlds.same("POST", "/v1/search", json=body)
         assert told.startswith("200")
         worlds.same("POST", "/v1/search", json=body)  # once more, when an answer may have been kept
-    for body in map(_body, twins._requests(8, 6)):
+    for body in map(_body, twins._requests(8, tries(6, short=3))):
         worlds.same("POST", "/v1/search/stream", json=body)
     for query in ("pool budget", "secret", "secretiv*", '"quarterly roadmap"', "is:head", "merger -pool", "zebra"):
         worlds.same(
@@ -114,7 +115,9 @@ def _body(request: SearchRequest) -> dict[str, Any]:
 
 
 def test_documents_and_names(worlds: Twins) -> None:
-    rids = [entry.resource.rid for entry in twins._entries(3, 10, 10)]
+    entries = twins._entries(3, 10, 10)
+    kinds = [[entry.resource.rid for entry in entries if entry.is_seen is is_seen] for is_seen in (True, False)]
+    rids = [rid for kind in kinds for rid in sample(kind, short=4)]
     names = [
         *rids,
         "decision:",

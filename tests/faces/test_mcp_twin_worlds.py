@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,9 @@ from findling.faces.mcp.transport.server import make_server
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine
 from findling.service.settings.settings import Settings
-from tests.counts import tries
+from tests.counts import sample, tries
 from tests.faces.mcp_desks import asked, served
-from tests.service.test_twin_worlds import ANN, LIMITS, SHAPES, WORDS, _entries, _worlds
+from tests.service.test_twin_worlds import ANN, LIMITS, SHAPES, WORDS, Worlds, _entries, _worlds
 
 Call = tuple[str, dict[str, Any]]
 
@@ -35,14 +35,16 @@ READER = Caller("ann", ANN, frozenset({"read", "write"}))
 SMALL = 500
 
 
-@contextmanager
-def _servers(seed: int, caller: Caller = READER) -> Iterator[list[Server[Any]]]:
+@pytest.fixture(scope="module")
+def worlds() -> Iterator[Worlds]:
+    """Two worlds that are only read."""
+    with _worlds(3) as made:
+        yield made
+
+
+def _servers(worlds: Worlds, caller: Caller = READER) -> list[Server[Any]]:
     """A server of the world without, and one of the world with what must not be seen."""
-    with _worlds(seed) as worlds:
-        servers = []
-        for viewer in worlds:
-            servers.append(make_server(partial(_desk, viewer.engine, caller)))
-        yield servers
+    return [make_server(partial(_desk, viewer.engine, caller)) for viewer in worlds]
 
 
 def _desk(engine: Engine, caller: Caller) -> Desk:
@@ -75,7 +77,7 @@ def _calls(seed: int) -> list[Call]:
     chance = random.Random(seed)
     words = [*WORDS, "secretiv", "budgett", "zebra", "merg"]
     calls: list[Call] = [("status", {})]
-    for _ in range(25):
+    for _ in range(tries(25, short=12)):
         query = chance.choice(SHAPES).format(*chance.choices(words, k=2)) + chance.choice(LIMITS)
         filters = chance.choice([{}, {}, {"tag": "secret"}, {"type": "note"}, {"author": ["Bob"]}, {"path": "docs"}])
         options = {
@@ -85,7 +87,7 @@ def _calls(seed: int) -> list[Call]:
             "max_chars": chance.choice([1000, 8000]),
         }
         calls.append(("search", {"query": query, "filters": filters, **options}))
-    for word in chance.sample(words, 5):
+    for word in chance.sample(words, tries(5, short=3)):
         calls.append(("search", {"query": word, "all": True, "limit": 1}))
         for gives in ("lines", "counts", "files"):
             calls.append(("grep", {"pattern": word, "fixed": True, "gives": gives, "context": 1, "max_chars": 1000}))
@@ -107,16 +109,16 @@ def _calls(seed: int) -> list[Call]:
 
 def _names(seed: int) -> list[str]:
     rids = [entry.resource.rid for entry in _entries(seed, 12, 12)]
-    return [*rids, "note:999", "decision:00", "docs/3.md", "docs/3.md:1", "0123456789abcdef"]
+    return [*sample(rids, short=12), "note:999", "decision:00", "docs/3.md", "docs/3.md:1", "0123456789abcdef"]
 
 
 @settings(max_examples=tries(3, short=1), deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
 @given(seed=st.integers(0, 10**6), era=st.sampled_from(["auto", "legacy"]))
 def test_every_tool_and_resource(seed: int, era: str) -> None:
     uris = [f"findling://document/{name}" for name in _names(seed)]
-    with _servers(seed) as servers:
+    with _worlds(seed) as worlds:
         ask = partial(_everything, calls=_calls(seed), uris=uris)
-        without, with_hidden = (asked(server, ask, era) for server in servers)
+        without, with_hidden = (asked(server, ask, era) for server in _servers(worlds))
     assert without == with_hidden
     assert any('"results":[{' in said for said in without)
 
@@ -129,29 +131,29 @@ def test_callers_at_once(seed: int = 11) -> None:
             calls = _calls(seed)[:20]
             return await asyncio.gather(*[_everything(client, calls, []) for client in (one, other, one, other)])
 
-    with _servers(seed) as servers:
-        first, *others = asyncio.run(ask(servers))
+    with _worlds(seed) as worlds:
+        first, *others = asyncio.run(ask(_servers(worlds)))
     assert all(other == first for other in others)
 
 
-def test_what_is_hidden_is_as_what_was_never_there() -> None:
-    with _servers(3) as (_, server):
-        hidden = [entry.resource.rid for entry in _entries(3, 12, 12) if not entry.is_seen]
-        for rid in hidden[:4]:
-            for name, arguments in (("fetch", {}), ("similar", {}), ("explain", {"query": "pool"})):
-                said = [
-                    asked(server, partial(_told, name=name, arguments={"id": one, **arguments}))
-                    for one in (rid, "note:zzz")
-                ]
-                assert said[0].replace(rid, "note:zzz") == said[1]
-            said = [asked(server, partial(_read, uri=f"findling://document/{one}")) for one in (rid, "note:zzz")]
+def test_what_is_hidden_is_as_what_was_never_there(worlds: Worlds) -> None:
+    _, server = _servers(worlds)
+    hidden = [entry.resource.rid for entry in _entries(3, 12, 12) if not entry.is_seen]
+    for rid in hidden[:4]:
+        for name, arguments in (("fetch", {}), ("similar", {}), ("explain", {"query": "pool"})):
+            said = [
+                asked(server, partial(_told, name=name, arguments={"id": one, **arguments}))
+                for one in (rid, "note:zzz")
+            ]
             assert said[0].replace(rid, "note:zzz") == said[1]
+        said = [asked(server, partial(_read, uri=f"findling://document/{one}")) for one in (rid, "note:zzz")]
+        assert said[0].replace(rid, "note:zzz") == said[1]
 
 
-def test_the_worlds_do_differ_for_their_owner() -> None:
+def test_the_worlds_do_differ_for_their_owner(worlds: Worlds) -> None:
     """Otherwise none of the above could fail."""
-    with _servers(3, OWNER) as servers:
-        one, other = (asked(server, partial(_told, name="search", arguments={"query": "pool"})) for server in servers)
+    ask = partial(_told, name="search", arguments={"query": "pool"})
+    one, other = (asked(server, ask) for server in _servers(worlds, OWNER))
     assert one != other
 
 
@@ -187,15 +189,14 @@ def test_progress_tells_nobody_but_the_owner_what_lies_there(tmp_path: Path, era
     assert steps("own", 5, OWNER)[0]
 
 
-def test_types_that_the_owner_has_declared() -> None:
+def test_types_that_the_owner_has_declared(worlds: Worlds) -> None:
     """The names of types are those that everybody has, and those of what is seen."""
 
     def said(declared: dict[str, ResourceType], caller: Caller) -> str:
-        with _worlds(3) as (viewer, _):
-            desk = _desk(viewer.engine, caller)
-            desk = desk._replace(settings=desk.settings.with_types(declared))
-            arguments = {"query": "pool", "filters": {"type": "mergr"}}
-            return asked(make_server(lambda: desk), partial(_told, name="search", arguments=arguments))
+        desk = _desk(worlds.without.engine, caller)
+        desk = desk._replace(settings=desk.settings.with_types(declared))
+        arguments = {"query": "pool", "filters": {"type": "mergr"}}
+        return asked(make_server(lambda: desk), partial(_told, name="search", arguments=arguments))
 
     merger = {"merger": ResourceType(name="merger")}
     assert said(merger, READER) == said({}, READER)

@@ -89,6 +89,7 @@ def opened_browser(profile: Path) -> Iterator[WebDriver]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(found.driver))
     try:
+        driver.get("about:blank")  # the browser's first page has requests of its own, which are no test's
         yield driver
     finally:
         driver.quit()

@@ -236,7 +236,7 @@ def worlds_tried(count: int) -> settings:
 seeds = st.integers(0, 10**6)
 
 
-@worlds_tried(tries(25, short=5))
+@worlds_tried(tries(25, short=2))
 @given(seed=seeds)
 def test_searches(seed: int) -> None:
     with _worlds(seed) as worlds:
@@ -244,7 +244,7 @@ def test_searches(seed: int) -> None:
             _same(worlds, partial(_search, request))
 
 
-@worlds_tried(tries(8, short=2))
+@worlds_tried(tries(8, short=1))
 @given(seed=seeds)
 def test_names_completions_lists_and_pages(seed: int) -> None:
     with _worlds(seed) as worlds:

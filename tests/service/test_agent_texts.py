@@ -71,7 +71,7 @@ class Writer:
         return self.trivia() + self.object(3, NAMES, at_top=True) + self.trivia()
 
 
-@settings(max_examples=tries(50_000, short=1_000), deadline=None)
+@settings(max_examples=tries(50_000, short=200), deadline=None)
 @given(st.integers(0, 1 << 60))
 def test_json_with_comments_is_as_it_was(seed: int) -> None:
     text = Writer(seed).text()
@@ -81,7 +81,7 @@ def test_json_with_comments_is_as_it_was(seed: int) -> None:
     assert cut_json(after, PATH) == text
 
 
-@settings(max_examples=tries(5_000, short=300), deadline=None)
+@settings(max_examples=tries(5_000, short=100), deadline=None)
 @given(st.text('{}[]",:/*\n\r \\a1tfn-.eu', max_size=30))
 def test_no_text_makes_it_fail_in_another_way(text: str) -> None:
     try:
@@ -159,7 +159,7 @@ toml_lines = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=tries(5_000, short=300), deadline=None)
+@settings(max_examples=tries(5_000, short=100), deadline=None)
 @given(st.lists(toml_lines, max_size=6, unique=True), st.booleans(), st.sampled_from(["\n", "\r\n"]))
 def test_toml_is_as_it_was(lines: list[str], is_ended: bool, newline: str) -> None:
     text = ("\n".join(lines) + "\n" * is_ended).replace("\n", newline)
@@ -215,7 +215,7 @@ def test_yaml_that_cannot_be_edited(text: str, line: int) -> None:
     assert caught.value.line == line, caught.value.reason
 
 
-@settings(max_examples=tries(5_000, short=300), deadline=None)
+@settings(max_examples=tries(5_000, short=100), deadline=None)
 @given(st.one_of(st.none(), st.text("ab\r\n #<!-", max_size=20)))
 def test_instructions_are_as_they_were(text: str | None) -> None:
     after = put_marked(text, "Search.\n\nThen read.\n")

@@ -25,6 +25,7 @@ from findling.domain.strangers import TRUSTS
 from findling.service.engine.engine import open_engine
 from findling.service.export.bundles import export_bundle, import_bundle
 from findling.stores.bundle.bundle import FILES, Bundle
+from tests.counts import tries
 from tests.processes import run_process
 
 EVE = "user:eve"
@@ -357,13 +358,13 @@ def mutated(rows: Rows, chance: random.Random) -> None:
 
 
 def test_mutants_are_taken_or_refused_and_lose_nothing(sound: Path, settings: findling.Settings) -> None:
-    """200 bundles with one to three wrong values, merged into one workspace: each is whole, or an error of ours."""
+    """Bundles with one to three wrong values, merged into one workspace: each is whole, or an error of ours."""
     with open_engine(".", workspace="here", settings=settings) as engine:
         engine.memories.remember("Our own anchor holds.", id="own", visibility=["user:ana"])
         engine.permissions.share("memory:own", "user:bob")
     chance = random.Random(14)
     outcomes = []
-    for number in range(200):
+    for number in range(tries(200, short=40)):
 
         def change(rows: Rows) -> None:
             without_files(rows)

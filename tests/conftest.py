@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 from findling.models.local import onnx_session as local_model
 from tests.counts import tries
+from tests.memory_disk import memory_folder
 from tests.postgres_template import shared_template
 from tests.processes import hear_signals
 
@@ -24,8 +26,13 @@ settings.register_profile(
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     hear_signals()
+    # A run of several workers; one alone leaves its folders on the disk to look at.
+    if config.getoption("numprocesses", None) and not config.option.basetemp and (folder := memory_folder()):
+        config.option.basetemp = str(folder)
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     template = ExitStack()
     template.enter_context(shared_template())  # workers inherit it
     config.add_cleanup(template.close)

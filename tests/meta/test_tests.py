@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests import forks, processes
+from tests import forks, memory_disk, processes
 from tests.forks import Program
-from tests.processes import BoundedProcess, run_process
+from tests.memory_disk import memory_folder
+from tests.processes import BoundedProcess, run_process, small_disk
 
 TESTS = Path(__file__).resolve().parents[1]
 UNBOUNDED = {
@@ -109,3 +110,22 @@ def test_a_command_in_a_fork_does_what_a_process_does(tmp_path: Path, monkeypatc
         assert "note.md" in program.run("ferry", env=env, cwd=tmp_path).stdout, "another process takes its place"
     finally:
         program.close()
+
+
+def test_folders_lie_in_memory_where_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_disk, "_DISK", tmp_path)
+    monkeypatch.setattr(memory_disk, "_LEAST_FREE", 1 << 62)
+    assert memory_folder() is None
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(memory_disk, "_LEAST_FREE", 0)
+    assert [memory_folder()] == list(tmp_path.iterdir())
+
+
+def test_no_folder_lies_in_memory_where_no_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = tmp_path / "disk"
+    with small_disk(disk, "1M"):
+        run_process(["mount", "-o", "remount,noexec", str(disk)], check=True)
+        monkeypatch.setattr(memory_disk, "_DISK", disk)
+        monkeypatch.setattr(memory_disk, "_LEAST_FREE", 0)
+        assert memory_folder() is None
+        assert not list(disk.iterdir())

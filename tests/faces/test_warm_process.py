@@ -25,12 +25,23 @@ from findling.faces.cli.main import run
 from findling.pipelines.indexing.freshness import UNSURE_NS
 from findling.service.client.daemon_state import daemon_folder
 from findling.service.client.warm_process import WARM_PROCESS
-from findling.service.client.warm_shell import FOLDER, SOCKET, reach, warm_folder
+from findling.service.client.warm_shell import FOLDER, SOCKET, warm_folder
 from findling.service.workspace.workspace import home_folder
 from findling.sources.files import still_folders
 from findling.sources.files.watching import file_system
 from tests.counts import IS_LONG, sample
-from tests.faces.warm_processes import ALONE, ASK, SHELL, Shown, Warm, eventually, in_terminal, listens, warm_of
+from tests.faces.warm_processes import (
+    ALONE,
+    ASK,
+    SHELL,
+    Shown,
+    Warm,
+    eventually,
+    in_terminal,
+    is_warm,
+    listens,
+    warm_of,
+)
 from tests.processes import BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the warm process is for Linux")
@@ -519,7 +530,7 @@ def test_a_search_in_a_terminal_starts_one_and_says_so_once(warm: Warm, root: Pa
         stopped = run_process([*SHELL, "serve", "--stop"], env=environ)
     assert "the warm process" in stopped.stderr
     assert stopped.returncode == 0
-    assert eventually(lambda: reach(str(tmp_path / "home" / FOLDER), SOCKET) is None)
+    assert eventually(lambda: not is_warm(tmp_path / "home"))
     try:
         assert told not in in_terminal([*SHELL, "spoon"], environ, root)[1], "once is enough"
         listens(tmp_path / "home")

@@ -68,14 +68,15 @@ def warm_of(home: Path, environ: Mapping[str, str], idle_s: float = 600.0) -> It
 
 def listens(home: Path) -> None:
     """Wait for a warm process."""
+    assert eventually(lambda: is_warm(home)), "no warm process"
 
-    def is_there() -> bool:
-        line = reach(str(home / FOLDER), SOCKET)
-        if line is not None:
-            line.close()
-        return line is not None
 
-    assert eventually(is_there), "no warm process"
+def is_warm(home: Path) -> bool:
+    """Whether a warm process listens."""
+    line = reach(str(home / FOLDER), SOCKET)
+    if line is not None:
+        line.close()
+    return line is not None
 
 
 def eventually(holds: Callable[[], object]) -> bool:

@@ -33,6 +33,7 @@ from findling.service.server.engine_pool import Host
 from findling.service.server.search_pool import PooledIndex, SearchPool, process_count
 from findling.service.server.search_process import PackedAnswer
 from findling.service.workspace.workspace import locate
+from tests.counts import tries
 from tests.processes import PATIENCE_S, run_process
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no search processes")
@@ -228,6 +229,16 @@ def index(tree: Path, settings: findling.Settings, pool: SearchPool) -> Iterator
     opened.close()
 
 
+@pytest.fixture(scope="module")
+def lasting(tree: Path, settings: findling.Settings) -> Iterator[PooledIndex]:
+    """One process for all tests after which a pool can answer: to start one takes half a second."""
+    pool = SearchPool(1, memory=256 << 20)
+    opened = PooledIndex(locate(tree, home=Path(settings["store.home"])), settings, ModelTable(), pool)
+    yield opened
+    opened.close()
+    pool.close()
+
+
 def process_id(legs: Retrievers) -> int:
     return os.getpid()
 
@@ -316,34 +327,34 @@ def is_gone(pid: int) -> bool:
     ids=["time", "computing", "memory"],
 )
 def test_a_process_that_takes_too_much_is_replaced(
-    index: PooledIndex, verb: Callable[..., Any], budget: WorkBudget, reason: str
+    lasting: PooledIndex, verb: Callable[..., Any], budget: WorkBudget, reason: str
 ) -> None:
-    before = read(index, process_id)
+    before = read(lasting, process_id)
     with pytest.raises(OverdueError, match=reason):
-        read(index, verb, budget=budget)
+        read(lasting, verb, budget=budget)
     assert is_gone(before)
-    assert read(index, process_id) != before
+    assert read(lasting, process_id) != before
 
 
 @pytest.mark.parametrize("pool", [2], indirect=True)
 def test_others_are_answered_while_one_takes_too_long(index: PooledIndex) -> None:
     with ThreadPoolExecutor(1) as other:
-        stuck = other.submit(read, index, compute, budget=WorkBudget(longest_s=5.0))
-        ids = set()
-        while not stuck.done():
-            ids.add(read(index, process_id))
+        stuck = other.submit(read, index, sleep, budget=WorkBudget(longest_s=5.0))
+        ids: list[int] = []
+        while not stuck.done() and len(ids) < 20:
+            ids.append(read(index, process_id))
         with pytest.raises(OverdueError):
             stuck.result()
     assert ids
 
 
-def test_calls_are_begun_in_the_order_in_which_they_came(index: PooledIndex) -> None:
-    callers, overtaken, latest = 6, [], [read(index, take_a_number)]
+def test_calls_are_begun_in_the_order_in_which_they_came(lasting: PooledIndex) -> None:
+    callers, overtaken, latest = 6, [], [read(lasting, take_a_number)]
 
     def ask() -> None:
-        for _ in range(100):
+        for _ in range(tries(100, short=30)):
             before = latest[0]
-            number = read(index, take_a_number)
+            number = read(lasting, take_a_number)
             overtaken.append(number - before)
             latest[0] = max(latest[0], number)
 
@@ -364,21 +375,21 @@ def test_a_front_that_is_warm_has_two_processes_that_have_searched(index: Pooled
     assert [has_searched for _, has_searched in met] == [True, True]
 
 
-def test_a_process_that_dies_for_no_fault_of_the_question_is_asked_again(index: PooledIndex, tmp_path: Path) -> None:
-    assert read(index, crash_once, tmp_path / "mark") == "done"
+def test_a_process_that_dies_for_no_fault_of_the_question_is_asked_again(lasting: PooledIndex, tmp_path: Path) -> None:
+    assert read(lasting, crash_once, tmp_path / "mark") == "done"
 
 
-def test_a_question_that_kills_its_process_is_an_error(index: PooledIndex) -> None:
+def test_a_question_that_kills_its_process_is_an_error(lasting: PooledIndex) -> None:
     with pytest.raises(WorkerError, match="signal 11"):
-        read(index, crash)
-    assert read(index, process_id) > 0
+        read(lasting, crash)
+    assert read(lasting, process_id) > 0
 
 
-def test_a_fault_is_told_with_its_trace_and_costs_no_process(index: PooledIndex) -> None:
-    before = read(index, process_id)
+def test_a_fault_is_told_with_its_trace_and_costs_no_process(lasting: PooledIndex) -> None:
+    before = read(lasting, process_id)
     with pytest.raises(RuntimeError, match="ZeroDivisionError: a fault"):
-        read(index, fail)
-    assert read(index, process_id) == before
+        read(lasting, fail)
+    assert read(lasting, process_id) == before
 
 
 def test_without_any_process_the_front_answers(index: PooledIndex, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,9 +412,9 @@ def test_without_any_thread_the_front_answers(index: PooledIndex) -> None:
         assert other.submit(read, index, process_id).result(PATIENCE_S) != os.getpid()
 
 
-def test_the_budget_of_a_question_is_drawn_on(index: PooledIndex) -> None:
+def test_the_budget_of_a_question_is_drawn_on(lasting: PooledIndex) -> None:
     budget = WorkBudget(cpu_s=50.0, read=150)
-    read(index, compute_a_little, budget=budget)
+    read(lasting, compute_a_little, budget=budget)
     assert 0.2 <= budget.cpu_s < 50
     assert budget.refused == ["nothing more was done"]
     assert budget.left["read"] == 50

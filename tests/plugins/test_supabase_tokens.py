@@ -141,6 +141,7 @@ def test_the_daemon_lets_users_in_and_shows_them_their_own(tmp_path: Path) -> No
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("FINDLING_", "SUPABASE_"))}
     environment |= {"FINDLING_HOME": str(home), "FINDLING_CONFIG": str(tmp_path / "none.toml"), "HOME": str(tmp_path)}
     environment |= {"FINDLING_SEMANTIC_MODEL": "none", "FINDLING_SERVE_AUTO": "never"}
+    environment["FINDLING_SEMANTIC_REFINE"] = "never"
     words = ("permissions", "share", "file:shared.md", "group:sea")
     for command in (("index",), words):
         assert run_findling(*command, cwd=tree, env=environment).returncode == 0

@@ -133,11 +133,15 @@ class OpenedWorkspace:
 
     def let_go_if_replaced(self) -> None:
         """Close files that another process has deleted or replaced; to be called between two uses of them."""
-        if self.is_replaced():
-            self.close()
-            bytes_, self.backend = self.backend.snapshot_bytes, backend_at(self.folder, self._legs_at)
-            self.backend.snapshot_bytes = bytes_
+        with self._opening:  # one of several threads lets go, and of nothing that another one has opened since
+            if not self.is_replaced():
+                return
+            left = self._let_go()
+            former, self.backend = self.backend, backend_at(self.folder, self._legs_at)
+            self.backend.snapshot_bytes = former.snapshot_bytes
             self.__dict__.pop("vectors", None)
+        for one in left:
+            one.close()
 
     @property
     def leg(self) -> KeywordLeg:
@@ -331,13 +335,15 @@ class OpenedWorkspace:
     def close(self) -> None:
         """Release all files; closing twice is fine."""
         with self._opening:
-            self._release_leg()
-            store, self._store = self._store, None
-            look, self.look = self.look, None
-        if look is not None:
-            look.close()
-        if store is not None:
-            store.close()
+            left = self._let_go()
+        for one in left:
+            one.close()
+
+    def _let_go(self) -> list[LastingLook | TruthStore]:
+        """Release the leg; returns what the caller closes without the lock, for which readers may wait."""
+        self._release_leg()
+        left, self.look, self._store = (self.look, self._store), None, None
+        return [one for one in left if one is not None]
 
     @contextlib.contextmanager
     def _locked(self, patience_s: float, name: str = "write") -> Iterator[None]:

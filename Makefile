@@ -21,7 +21,7 @@ $(BIN)/python -m uv pip install --quiet --python $(BIN)/python $(1) || $(PIP) --
 endef
 FINDLING := --group dev --editable '.[code,models,postgres,serve,langchain,llama-index,haystack,llm]'
 
-.PHONY: demo test test-long types checks docs wheels clean
+.PHONY: demo test tests test-long types checks docs wheels clean
 
 $(BIN)/findling: pyproject.toml hatch_build.py $(CORE)
 	$(call install,$(FINDLING))
@@ -35,8 +35,11 @@ $(BIN)/.plugins: pyproject.toml hatch_build.py $(CORE) $(PLUGINS:%=%/pyproject.t
 demo: $(BIN)/findling
 	$(BIN)/findling "how is a stale index noticed" docs
 
+# Types take a minute of one core, most of it while the other checks and the first tests run.
 test: $(BIN)/.plugins
-	@$(MAKE) --no-print-directory -j2 types checks
+	@$(MAKE) --no-print-directory -j2 types tests
+
+tests: checks
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=25 $(PYTEST)
 
 types: $(BIN)/.plugins
@@ -52,7 +55,7 @@ checks: $(BIN)/.plugins
 	-@$(BIN)/python -m pytest --collect-only > /dev/null
 
 test-long: export TEST_LONG = 1
-test-long: PYTEST = --timeout=3600
+test-long: export PYTEST = --timeout=3600
 test-long: test
 
 docs: $(BIN)/findling

@@ -148,7 +148,8 @@ def test_two_hosts_write_and_search_at_once(legs: tuple[str, str], postgres: Pos
         assert sorted(notes) == sorted(wanted)
         remembered = sum(report["added"] // 5 for report in reports.values())
         assert len(rids) - len(notes) == remembered
-        assert engine.search("common quay", mode="keyword", limit=0).total == len(notes)
+        # Matches of several words are counted up to 1,000.
+        assert engine.search("quay", mode="keyword", limit=0).total == len(notes)
         for written_by, report in reports.items():
             for number in (0, report["added"] // 2, report["added"] - 1):
                 found = engine.search(f"{written_by}word{number}", mode="keyword").hits

@@ -112,11 +112,15 @@ def damaged_leg(leg: str, place: PostgresPlace, why: str) -> CorruptError:
     return CorruptError(f"the {leg} in {place.shown} cannot be read: {why}", hint="findling doctor --repair")
 
 
+_WRITING = "call_bool_check_hook"
+"""The function of the server that refuses a setting of yes or no; findling sets none but whether it writes."""
+
+
 def _translate(error: Exception, shown: str) -> FindlingError | None:
     code = getattr(error, "sqlstate", None) or ""
     said = (str(error).strip().splitlines() or [""])[0]
-    if code == "0A000" and "during recovery" in said:
-        code = "25006"  # a replica says so of a transaction that is to write
+    if code == "0A000" and getattr(getattr(error, "diag", None), "source_function", "") == _WRITING:
+        code = "25006"  # a replica, of a transaction that is to write; its words depend on the server's language
     match code:
         case "42501":
             hint = "let the owner of the database grant them, or open it as a role that has them"

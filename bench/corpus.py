@@ -12,10 +12,10 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-__all__ = ["make_tree"]
+__all__ = ["make_tree", "unpack"]
 
 SOURCES = ("Django==5.2.8", "Sphinx==8.2.3", "docutils==0.22.2", "mypy==1.18.2", "pytest==8.4.2")
 WHEELS = ("SQLAlchemy==2.0.44", "Twisted==25.5.0", "ansible-core==2.19.3", "networkx==3.5", "sympy==1.14.0")
@@ -24,6 +24,7 @@ LEFT_OUT_BY_PEER = frozenset(
     "build dist env out output tmp log logs vendor bin obj packages target venv coverage site-packages".split()
 )
 MOST_BYTES = 2_000_000
+PIP = (sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps")
 
 
 def make_tree(work: Path, every: int = 1) -> Path:
@@ -42,6 +43,21 @@ def make_tree(work: Path, every: int = 1) -> Path:
     return tree
 
 
+def unpack(work: Path, requirements: Sequence[str]) -> Path:
+    """The folder below `work` that holds source distributions (`name==1.0`), each fetched and unpacked on first use."""
+    unpacked, archives = work / "unpacked", work / "archives-unpacked"
+    for requirement in requirements:
+        folder = unpacked / requirement.replace("==", "-")
+        if folder.exists():
+            continue
+        archives.mkdir(parents=True, exist_ok=True)
+        if not (archive := archives / f"{folder.name}.tar.gz").exists():
+            subprocess.run([*PIP, "--dest", str(archives), "--no-binary", ":all:", requirement], check=True)
+        with tarfile.open(archive) as source:
+            source.extractall(unpacked, filter="data")
+    return unpacked
+
+
 def _make_sample(tree: Path, sample: Path, every: int) -> Path:
     if not (sample / ".complete").exists():
         shutil.rmtree(sample, ignore_errors=True)
@@ -54,8 +70,7 @@ def _make_sample(tree: Path, sample: Path, every: int) -> Path:
 
 
 def _download(archives: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    pip += ["--dest", str(archives)]
+    pip = [*PIP, "--dest", str(archives)]
     subprocess.run([*pip, "--no-binary", ":all:", *SOURCES], check=True)
     plain = ["--only-binary", ":all:", "--platform", "any", "--implementation", "py", "--abi", "none"]
     subprocess.run([*pip, *plain, *WHEELS], check=True)

@@ -1,21 +1,43 @@
-"""How often the lines shown of a hit hold the answer: questions on this project's own documentation.
+"""How often the lines shown of a hit hold the answer: this project's own documentation, and long documents of others.
 
 Usage: python -m bench.snippets [FOLDER]
+       python -m bench.snippets --long [--read] [--work DIR] [--misses]
 
 FOLDER holds `questions.tsv` (question, tab, a text that answers it) beside the documents; by default it is `docs`, and
 the questions are those below. Counted are the hits among the first five whose passage holds the answer: does the
 snippet hold it, too? Prints the share, and the CPU time of putting a page of ten hits together.
+
+`--long` asks the questions of `bench/data/long_documents.json`: pages of more than 20 kB from source distributions
+that are fetched, with a part of the sentence that answers. A question is found when its document is among the first
+five hits; then the whole sentence must stand in the first 400 characters that the document's first hit shows. With
+`--read` a model reads the passages first. The share among the hits whose passage holds the sentence is printed, too:
+the rest of the misses is not the snippet's.
 """
 
 from __future__ import annotations
 
 import sys
+
+# A script's own folder comes first on the path; its modules are those of the package `bench`.
+sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
+
+import argparse
+import json
+import re
+import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import findling
+from bench.corpus import unpack
 from findling.service.settings.settings import Settings
+
+LONG = Path(__file__).parent / "data" / "long_documents.json"
+FIRST = 5
+MOST_SHOWN = 400
 
 QUESTIONS = """
 how long does a command wait for a process that is writing	up to 30 seconds
@@ -62,39 +84,106 @@ how do I search only Python files	ext:py
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path(__file__).parent.parent / "docs")
+    parser.add_argument("--long", action="store_true", help="long documents of others")
+    parser.add_argument("--read", action="store_true", help="a model reads the passages of --long first")
+    parser.add_argument("--work", type=Path, default=Path.home() / ".cache" / "findling-bench", metavar="DIR")
+    parser.add_argument("--misses", action="store_true", help="print every question whose sentence is not shown")
+    given = parser.parse_args()
+    if given.long:
+        measure_long(given.work, given.read, given.misses)
+    else:
+        measure_own(given.folder)
+
+
+def measure_own(folder: Path) -> None:
+    """Print how many snippets of a folder's passages that hold the answer show it."""
     own = folder / "questions.tsv"
     lines = (own.read_text(encoding="utf-8") if own.exists() else QUESTIONS).splitlines()
     questions = [tuple(line.split("\t")[:2]) for line in lines if "\t" in line]
     for mode in ("keyword", "hybrid"):
         held = shown = lines_shown = 0
         spent = 0.0
-        with tempfile.TemporaryDirectory() as home:
-            wishes = {
-                "store.home": home,
-                "search.mode": mode,
-                "semantic.refine": "never",
-                "semantic.query_budget_ms": 0,
-            }
-            with findling.open(folder, settings=Settings().override(wishes, "bench")) as engine:
-                engine.index()
-                engine.search("warm up", refresh=False)
-                for question, answer in questions:
-                    wanted = " ".join(answer.split()).lower()
-                    before = time.process_time()
-                    found = engine.search(question, refresh=False)
-                    spent += time.process_time() - before
-                    for hit in found.hits[:5]:
-                        whole = engine.fetch(hit.id).text
-                        if wanted in " ".join(whole.split()).lower():
-                            held += 1
-                            snippet = " ".join(" ".join(line.text for line in hit.lines).split()).lower()
-                            shown += wanted in snippet
-                            lines_shown += len(hit.lines)
+        with opened(folder, mode) as engine:
+            for question, answer in questions:
+                wanted = plain(answer)
+                before = time.process_time()
+                found = engine.search(question, refresh=False)
+                spent += time.process_time() - before
+                for hit in found.hits[:FIRST]:
+                    if wanted in plain(engine.fetch(hit.id).text):
+                        held += 1
+                        shown += wanted in plain(" ".join(line.text for line in hit.lines))
+                        lines_shown += len(hit.lines)
         share = shown / held if held else 0.0
         cost = spent / max(len(questions), 1) * 1000
         told = f"{shown} of {held} snippets hold the answer ({share:.0%})"
         print(f"{mode}: {told}, {lines_shown / max(held, 1):.1f} lines each; {cost:.1f} ms CPU a question")
+
+
+def measure_long(work: Path, read: bool, misses: bool) -> None:
+    """Print how many first snippets of long documents show the sentence that answers."""
+    data = json.loads(LONG.read_text("utf-8"))
+    sources = unpack(work, data["packages"])
+    asked = [(one["path"], each["question"], each["answer"]) for one in data["documents"] for each in one["questions"]]
+    with tempfile.TemporaryDirectory() as place:
+        tree = Path(place, "tree")
+        for one in data["documents"]:
+            target = tree / one["path"]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(sources / one["path"], target)
+        for label in ("keyword", "hybrid", *(["read"] if read else [])):
+            with opened(tree, label) as engine:
+                _report_long(label, engine, asked, misses)
+
+
+def _report_long(label: str, engine: findling.Engine, asked: list[tuple[str, str, str]], misses: bool) -> None:
+    found = held = shown = seen = 0
+    for path, question, answer in asked:
+        own = [hit for hit in engine.search(question, refresh=False).hits[:FIRST] if hit.path == path]
+        if not own:
+            continue
+        found += 1
+        sentence = sentence_of(engine.fetch(path).text, answer)
+        visible = plain(" ".join(line.text for line in own[0].lines))[:MOST_SHOWN]
+        is_shown = sentence in visible
+        shown += is_shown
+        holding = [hit for hit in own if sentence in plain(engine.fetch(hit.id).text)]
+        held += bool(holding)
+        seen += bool(holding) and sentence in plain(" ".join(line.text for line in holding[0].lines))[:MOST_SHOWN]
+        if misses and not is_shown:
+            print(f"  {question}\n    {path}: {sentence}\n    shown: {visible}")
+    print(f"{label}: {found} of {len(asked)} found, {shown} sentences shown ({shown / max(found, 1):.1%});", end=" ")
+    print(f"{held} of the passages found hold theirs, {seen} show it ({seen / max(held, 1):.1%})", flush=True)
+
+
+def sentence_of(text: str, part: str) -> str:
+    """The sentence around a part of it, as plain text; the part alone where the text has it no longer so."""
+    whole = next((one for one in map(plain, re.split(r"\n\s*\n", text)) if plain(part) in one), plain(part))
+    start = whole.index(plain(part))
+    before = [match.end() for match in re.finditer(r"[.!?:;][)\"]?\s+(?=\S)", whole) if match.end() <= start]
+    after = re.search(r"[.!?:](?=[)\"`]*(?:\s|$))", whole[start + len(plain(part)) - 1 :])
+    end = start + len(plain(part)) - 1 + after.end() if after else len(whole)
+    return whole[before[-1] if before else 0 : end]
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split()).lower()
+
+
+@contextmanager
+def opened(folder: Path, label: str) -> Iterator[findling.Engine]:
+    """A folder, indexed and warm; with the label `read` a model has read it."""
+    with tempfile.TemporaryDirectory() as home:
+        own: dict[str, object] = {"store.home": home, "search.mode": "keyword" if label == "keyword" else "hybrid"}
+        own |= {} if label == "read" else {"semantic.refine": "never", "semantic.query_budget_ms": 0}
+        with findling.open(folder, settings=Settings().override(own, "bench")) as engine:
+            engine.index()
+            if label == "read":
+                engine.refine()
+            engine.search("warm up", refresh=False)
+            yield engine
 
 
 if __name__ == "__main__":

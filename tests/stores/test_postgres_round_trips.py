@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from findling.domain.errors import StoreDamagedError
+from findling.domain.queries import SearchRequest
+from findling.domain.resources import Resource
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import load_settings
+from findling.service.workspace.workspaces import create_workspace
 from findling.stores.postgres.server.arrays import bigints, texts
 from findling.stores.postgres.server.connections import PostgresConnections, connect
 from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.server.round_trips import ServerConnection
+from tests.meta.test_limits import LIMITS
 from tests.postgres_servers import PostgresServer
 from tests.stores.postgres_legs import opened_workspace, ordinary_place
 
@@ -115,3 +122,47 @@ def test_a_lost_connection_is_told_and_replaced(postgres: PostgresServer, connec
             assert held.closed
     with pytest.raises(StoreDamagedError):
         connections.rows("SELECT * FROM findling.nowhere")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The statements that go to the server, by whichever way."""
+    asked: list[object] = []
+
+    def noted(method: Callable[..., object]) -> Callable[..., object]:
+        def ask(self: object, statement: object, *values: object, **options: object) -> object:
+            asked.append(statement)
+            return method(self, statement, *values, **options)
+
+        return ask
+
+    monkeypatch.setattr(ServerConnection, "rows", noted(ServerConnection.rows))
+    monkeypatch.setattr(psycopg.Cursor, "execute", noted(psycopg.Cursor.execute))
+    return asked
+
+
+@pytest.mark.parametrize("legs", ["server", "local"])
+@pytest.mark.parametrize("who", ["owner", "limited"])
+def test_a_search_asks_no_more_statements_than_its_limit(
+    postgres: PostgresServer, tmp_path: Path, asked: list[object], legs: str, who: str
+) -> None:
+    create_workspace("counted", home=tmp_path, place=ordinary_place(postgres))
+    own = {"store.home": str(tmp_path), "search.legs": legs, "semantic.model": "auto"}
+    settings = load_settings(tmp_path).override(own, "test")
+    with open_engine(".", workspace="counted", settings=settings) as engine:
+        engine.add(
+            (
+                Resource(rid=f"note:{number}", type="note", visibility=(("group:eng",), ("group:hr",))[number % 2]),
+                f"Marie Curie wrote about radium and pool {number}.\n\n# More\n\nget_user_name waits.",
+            )
+            for number in range(30)
+        )
+        viewer = engine if who == "owner" else engine.as_caller("user:ann", "group:eng")
+        counts = dict[str, list[int]]()
+        for _ in range(5):
+            for query in ("radium waits", "wrote about the pool", "Where did Marie Curie wait?"):
+                asked.clear()
+                assert viewer.search(SearchRequest(query=query)).hits
+                counts.setdefault(query, []).append(len(asked))
+    # The first of them build legs, and any may meet a moment at which a turn is renewed.
+    assert max(map(min, counts.values())) <= LIMITS["statements"][f"{who}_{legs}_legs"], counts

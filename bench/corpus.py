@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-__all__ = ["make_tree", "unpack"]
+__all__ = ["make_tree", "source_tree", "unpack"]
 
 SOURCES = ("Django==5.2.8", "Sphinx==8.2.3", "docutils==0.22.2", "mypy==1.18.2", "pytest==8.4.2")
 WHEELS = ("SQLAlchemy==2.0.44", "Twisted==25.5.0", "ansible-core==2.19.3", "networkx==3.5", "sympy==1.14.0")
@@ -56,6 +56,17 @@ def unpack(work: Path, requirements: Sequence[str]) -> Path:
         with tarfile.open(archive) as source:
             source.extractall(unpacked, filter="data")
     return unpacked
+
+
+def source_tree(work: Path, requirements: Sequence[str], keep: frozenset[str] = EXTENSIONS) -> Path:
+    """A tree below `work` of the files with these endings in source distributions, laid out on first use."""
+    tree = work / "tree"
+    if not (tree / ".complete").exists():
+        unpacked = unpack(work, requirements)
+        for file in sorted(path for path in unpacked.rglob("*") if path.is_file() and path.suffix.lower() in keep):
+            _lay_out(tree, file.relative_to(unpacked).as_posix(), file.read_bytes())
+        (tree / ".complete").touch()
+    return tree
 
 
 def _make_sample(tree: Path, sample: Path, every: int) -> Path:

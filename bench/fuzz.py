@@ -1,9 +1,11 @@
 """Generated queries of every kind through hybrid search over a real tree: errors, and what the slowest of them cost.
 
-    python bench/fuzz.py [--queries 100000] [--seed 14] [--tree FOLDER] [--files 2000] [--least-ms 300]
+    python bench/fuzz.py [--queries 100000] [--seed 14] [--tree FOLDER] [--files 2000] [--least-ms 300] [--attack]
 
 The tree is Python's standard library, by default as many files as give about 20,000 chunks, with instant vectors. Every
-query that raises is printed, and so is every one above `--least-ms` of CPU time. Exit code 1 when a query has raised.
+query that raises is printed, and so is every one above `--least-ms` of CPU time. With `--attack` the queries hold
+expressions, phrases, globs and words, are asked with facets, offsets and steps, and the graph and the exact leg are
+there. Exit code 1 when a query has raised.
 """
 
 from __future__ import annotations
@@ -15,17 +17,21 @@ sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
 import random
+import re
 import shutil
 import sysconfig
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import findling
-from tests.text.query_grammar import any_query
+from findling.domain.queries import FACETS
+from tests.text.query_grammar import any_query, attack
 
 
 def main() -> int:
@@ -35,28 +41,36 @@ def main() -> int:
     parser.add_argument("--tree", type=Path, default=Path(sysconfig.get_path("stdlib")))
     parser.add_argument("--files", type=int, default=2_000)
     parser.add_argument("--least-ms", type=float, default=300.0)
+    parser.add_argument("--attack", action="store_true")
     given = parser.parse_args()
     rng = random.Random(given.seed)
-    raised, costs = 0, list[tuple[float, str]]()
+    raised, degraded, costs = 0, Counter[str](), list[tuple[float, str]]()
     with engine_over(given.tree, given.files) as engine:
         vocabulary = sample_words(given.tree, rng)
+        if given.attack:
+            for query in ("who wrote the Zen of Python", "/def \\w+_handler/"):
+                engine.search(query, refresh=False)
+            engine.opened.level_wanted()
         started = time.process_time()
         for number in range(1, given.queries + 1):
-            query = any_query(rng, vocabulary)
+            query = attack(rng, vocabulary) if given.attack else any_query(rng, vocabulary)
+            options = attacking(rng) if given.attack else {"limit": rng.choice((1, 10, 100))}
             before = time.process_time()
             try:
-                engine.search(query, refresh=False, limit=rng.choice((1, 10, 100)))
+                answer = engine.search(query, refresh=False, **options)
+                degraded[kind_of(answer)] += 1
             except Exception:
                 raised += 1
                 print(f"raised: {query!r}\n{traceback.format_exc()}", flush=True)
             cost = (time.process_time() - before) * 1000
             costs.append((cost, query))
             if cost > given.least_ms:
-                print(f"{cost:8.1f} ms  {query[:200]!r}", flush=True)
-            if number % 5_000 == 0:
+                print(f"{cost:8.1f} ms  {query[:200]!r} {options if given.attack else ''}", flush=True)
+            if number % 1_000 == 0:
                 spent = time.process_time() - started
                 print(
-                    f"{number:,} queries, {raised} raised, {spent:.0f} CPU s, slowest {max(costs)[0]:.0f} ms",
+                    f"{number:,} queries, {raised} raised, {spent:.0f} CPU s, slowest {max(costs)[0]:.0f} ms,"
+                    f" degraded {number - raised - degraded['']}",
                     flush=True,
                 )
     costs.sort(reverse=True)
@@ -64,7 +78,30 @@ def main() -> int:
     print(f"{given.queries:,} queries: {raised} raised, {len(slow):,} above {given.least_ms:g} ms CPU")
     median, nearly_all, most = (costs[len(costs) * share // 1000][0] for share in (500, 1, 0))
     print(f"median {median:.1f} ms, 99.9 % {nearly_all:.1f} ms, most {most:.1f} ms")
+    print(f"degraded: {dict(degraded.most_common())}")
     return 1 if raised else 0
+
+
+def attacking(rng: random.Random) -> dict[str, Any]:
+    """Everything beside the query that costs more."""
+    plan = {
+        "graph": rng.choice(("auto", "on")),
+        "collapse": rng.random() < 0.3,
+        "diversity": rng.choice((0.0, 0.0, 0.5)),
+        "group": rng.choice(("none", "none", "resource")),
+        "boosts": rng.random() < 0.3,
+    }
+    return {
+        "limit": rng.choice((1, 10, 10, 100)),
+        "offset": rng.choice((0, 0, 0, 10, 1000)),
+        "facets": tuple(rng.sample(FACETS, k=rng.choice((0, 1, len(FACETS))))),
+        "changes": plan,
+    }
+
+
+def kind_of(answer: findling.SearchAnswer) -> str:
+    """The way in which an answer is incomplete, without what it names; empty for a whole one."""
+    return re.sub(r"/.*/|'.*'|[\d,.]+", "…", answer.degraded[0].what)[:60] if answer.degraded else ""
 
 
 @contextmanager
@@ -72,7 +109,9 @@ def engine_over(tree: Path, files: int) -> Iterator[findling.Engine]:
     """The first files of the tree, indexed in a place that goes away."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "root"
-        sources = [path for path in sorted(tree.rglob("*.py")) if "site-packages" not in path.parts][:files]
+        kinds = {".py", ".md", ".rst", ".txt", ".toml", ".js", ".pyi"}
+        found = (path for path in sorted(tree.rglob("*")) if path.suffix in kinds and path.is_file())
+        sources = [path for path in found if "site-packages" not in path.relative_to(tree).parts][:files]
         for source in sources:
             target = root / source.relative_to(tree)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +125,7 @@ def engine_over(tree: Path, files: int) -> Iterator[findling.Engine]:
 
 def sample_words(tree: Path, rng: random.Random) -> list[str]:
     """Words and identifiers of a few files."""
-    texts = [path.read_text(errors="replace") for path in sorted(tree.glob("*.py"))[::7]]
+    texts = [path.read_text(errors="replace") for path in sorted(tree.rglob("*.py"))[:2_000:29]]
     words = sorted({word for text in texts for word in text.split() if word.isprintable() and len(word) < 40})
     return rng.sample(words, min(3_000, len(words)))
 

@@ -21,6 +21,7 @@ from findling.service.server.tokens import TokenBook
 from findling.service.workspace.workspaces import create_workspace
 from tests.counts import sample, tries
 from tests.faces.http_servers import Client, in_process
+from tests.service import test_graph_twin_worlds as names
 from tests.service import test_twin_worlds as twins
 
 SEEDS = (3,)
@@ -49,8 +50,14 @@ def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @contextmanager
-def _worlds(seed: int, processes: int, folder: Path) -> Iterator[Twins]:
-    entries = twins._entries(seed, 10, 10)
+def _worlds(
+    seed: int,
+    processes: int,
+    folder: Path,
+    style: twins.Style = twins.Style(),  # noqa: B008 - it is a value
+    bulk: int = 0,
+) -> Iterator[Twins]:
+    entries = twins._with_bulk(twins._entries(seed, 10, 10, style), bulk, style)
     callers, owners = [], []
     with ExitStack() as stack:
         for name, shown in (("without", [one for one in entries if one.is_seen]), ("with", entries)):
@@ -102,7 +109,7 @@ def test_searches(worlds: Twins) -> None:
 
 def _body(request: SearchRequest) -> dict[str, Any]:
     assert request.plan is not None
-    names = ("mode", "fusion", "typos", "feedback", "boosts", "collapse", "diversity", "adaptive_k", "group", "heads")
+    knobs = ("mode", "fusion", "typos", "feedback", "boosts", "collapse", "diversity", "adaptive_k", "group", "heads")
     return {
         "query": request.query,
         "limit": request.limit,
@@ -110,15 +117,34 @@ def _body(request: SearchRequest) -> dict[str, Any]:
         "filters": {"tag": list(request.filters.tag)},
         "facets": list(request.facets),
         "explain": request.explain,
-        "plan": {name: getattr(request.plan, name) for name in names},
+        "plan": {name: getattr(request.plan, name) for name in knobs},
     }
+
+
+@pytest.mark.parametrize("bulk", names.BULKS)
+@pytest.mark.parametrize("processes", PROCESSES)
+def test_the_amount_of_hidden_text_decides_nothing_right_after_the_load(
+    processes: int, bulk: int, tmp_path: Path
+) -> None:
+    walked = 0
+    with _worlds(5, processes, tmp_path, names.STYLE, bulk) as worlds:
+        for request in names._requests(5, tries(30, short=6)):
+            assert request.plan is not None
+            plan = {"graph": request.plan.graph, "graph_mode": request.plan.graph_mode}
+            body = _body(request)
+            told = worlds.same("POST", "/v1/search", json={**body, "explain": True, "plan": {**body["plan"], **plan}})
+            walked += '"state":"on"' in told
+        for name in sample(names.NAMES, short=3):
+            worlds.same("GET", "/v1/related", params={"of": name, "to": names.NAMES[0]})
+        worlds.same("GET", "/v1/themes")
+    assert walked > tries(5, short=1)
 
 
 def test_documents_and_names(worlds: Twins) -> None:
     entries = twins._entries(3, 10, 10)
     kinds = [[entry.resource.rid for entry in entries if entry.is_seen is is_seen] for is_seen in (True, False)]
     rids = [rid for kind in kinds for rid in sample(kind, short=4)]
-    names = [
+    asked = [
         *rids,
         "decision:",
         "note:999",
@@ -129,7 +155,7 @@ def test_documents_and_names(worlds: Twins) -> None:
         "file:secret.md",
     ]
     statuses = set()
-    for name in names:
+    for name in asked:
         statuses.add(worlds.same("GET", f"/v1/fetch/{name}")[:3])
         worlds.same("GET", f"/v1/fetch/{name}", headers={"if-none-match": "*"})
         worlds.same("GET", f"/v1/similar/{name}", params={"limit": 3})

@@ -27,6 +27,7 @@ from findling.service.engine.engine import Engine
 from findling.service.settings.settings import Settings
 from tests.counts import sample, tries
 from tests.faces.mcp_desks import asked, served
+from tests.service import test_graph_twin_worlds as graph
 from tests.service.test_twin_worlds import ANN, LIMITS, SHAPES, WORDS, Worlds, _entries, _worlds
 
 Call = tuple[str, dict[str, Any]]
@@ -121,6 +122,20 @@ def test_every_tool_and_resource(seed: int, era: str) -> None:
         without, with_hidden = (asked(server, ask, era) for server in _servers(worlds))
     assert without == with_hidden
     assert any('"results":[{' in said for said in without)
+
+
+@pytest.mark.parametrize("bulk", graph.BULKS)
+def test_the_amount_of_hidden_text_decides_nothing_right_after_the_load(bulk: int) -> None:
+    chance = random.Random(bulk)
+    calls: list[Call] = []
+    for _ in range(tries(60, short=8)):
+        query = chance.choice(graph.QUESTIONS).format(*chance.choices(graph.NAMES, k=2))
+        calls.append(("search", {"query": query, "detail": "full", "mode": chance.choice(["keyword", "hybrid"])}))
+        calls.append(("related", {"of": chance.choice(graph.NAMES), "to": chance.choice(["", *graph.NAMES])}))
+    with _worlds(5, style=graph.STYLE, bulk=bulk) as worlds:
+        without, with_hidden = (asked(one, partial(_everything, calls=calls, uris=[])) for one in _servers(worlds))
+    assert without == with_hidden
+    assert any("names Marie Curie" in said or '"path"' in said for said in without)
 
 
 def test_callers_at_once(seed: int = 11) -> None:

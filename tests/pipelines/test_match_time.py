@@ -13,6 +13,7 @@ import findling
 from findling.domain.budgets import WorkBudget, spending
 from findling.domain.errors import OverdueError
 from findling.domain.reports import GrepAnswer, GrepRequest
+from findling.pipelines.exact import grep
 from findling.pipelines.retrieve import match_time
 from findling.pipelines.retrieve.match_time import MatchTime
 from findling.service.engine.engine import Engine
@@ -24,7 +25,7 @@ _PATIENCE_S = 60.0
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    monkeypatch.setattr(match_time, "_FIRST_S", 0.3)
+    monkeypatch.setattr(grep, "_FIRST_S", 0.3)
     root = tmp_path / "tree"
     root.mkdir()
     (root / "fine.txt").write_text("aaa\nbanana and more\n")
@@ -87,7 +88,7 @@ def test_the_deadline_of_an_answer_counts_within_a_text(engine: Engine, place: C
     def late() -> object:
         with spending(WorkBudget(timeout_s=0.3)), MatchTime(ENDLESS) as clock:
             with pytest.raises(OverdueError, match="takes too long"):
-                clock.run(70, _searched, ENDLESS, "a" * 60 + "!")
+                clock.run(_searched, ENDLESS, "a" * 60 + "!")
             return True
 
     assert place(late)
@@ -96,10 +97,46 @@ def test_the_deadline_of_an_answer_counts_within_a_text(engine: Engine, place: C
 def test_a_mistake_elsewhere_is_raised_here(engine: Engine) -> None:
     def wrong() -> object:
         with MatchTime(ENDLESS) as clock, pytest.raises(ZeroDivisionError):
-            clock.run(1, divmod, 1, 0)
+            clock.run(divmod, 1, 0)
         return True
 
     assert in_a_thread(wrong)
+
+
+@PLACES
+def test_an_endless_expression_ends_once_for_all_hits_and_patterns(
+    engine: Engine, place: Callable[..., object]
+) -> None:
+    """`'import OR /(a+)+$/' -l` on 12 tiny files ran for more than 300 s: a clock for each hit and pattern."""
+    for number in range(12):
+        (engine.root / f"{number}.txt").write_text("import banana\n" + "a" * 60 + "!\n")
+    engine.index()
+    budget = WorkBudget()
+
+    def ask() -> object:
+        with spending(budget):
+            return engine.search(f"import OR /{ENDLESS}/ OR /(b|a)*c/ OR /(a*)*d/", refresh=False, limit=100)
+
+    answer = place(ask)
+    assert isinstance(answer, findling.SearchAnswer)
+    assert len([hit for hit in answer if "import" in hit.lines[0].text]) == 12
+    assert sum("takes too long" in one.what for one in answer.degraded) == 1
+    assert any("the time for patterns was over" in one.what for one in answer.degraded)
+    assert ENDLESS in budget.ended and budget.matching_s <= 0
+
+
+@PLACES
+def test_an_endless_expression_that_excludes_ends_and_says_so(engine: Engine, place: Callable[..., object]) -> None:
+    answer = place(lambda: engine.search("ext:txt", exclude_pattern=ENDLESS, refresh=False))
+    assert isinstance(answer, findling.SearchAnswer)
+    assert any("passages that it excludes may be there" in one.what for one in answer.degraded)
+
+
+def test_names_of_files_alone_make_no_lines(engine: Engine) -> None:
+    changes = {"store.home": str(engine.home.parent), "search.mode": "keyword", "search.snippet_lines": 0}
+    with findling.open(engine.root, settings=load_settings(engine.root).override(changes, "test")) as opened:
+        (hit,) = opened.search("/ban.na/ banana", refresh=False)
+    assert (hit.path, hit.lines, hit.receipt.matches[0].count) == ("fine.txt", (), 1)
 
 
 def _searched(expression: str, text: str) -> bool:

@@ -39,8 +39,10 @@ FACETS = ("type", "author", "tag", "year", "entity", "file")
 
 
 @contextmanager
-def _worlds(seed: int, style: twins.Style, folder: Path, server: PostgresServer) -> Iterator[twins.Worlds]:
-    entries = twins._entries(seed, 14, 14, style)
+def _worlds(
+    seed: int, style: twins.Style, folder: Path, server: PostgresServer, bulk: int = 0
+) -> Iterator[twins.Worlds]:
+    entries = twins._with_bulk(twins._entries(seed, 14, 14, style), bulk, style)
     with ExitStack() as stack:
         viewers = []
         for name, shown in (("without", [one for one in entries if one.is_seen]), ("with", entries)):
@@ -123,3 +125,16 @@ def test_what_is_hidden_changes_no_answer(
     assert compared == PER_WORLD // SHARE * WORLDS // 2
     assert found > compared // 4
     assert differ > compared // 20, "the worlds differ for their owners, or nothing here could fail"
+
+
+@pytest.mark.parametrize("bulk", names.BULKS)
+def test_the_amount_of_hidden_text_decides_nothing_right_after_the_load(
+    bulk: int, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    walked = 0
+    with _worlds(1, names.STYLE, tmp_path, postgres, bulk) as worlds:
+        for request in names._requests(1, tries(100, short=12)):
+            walked += '"state": "on"' in twins._same(worlds, partial(twins._search, request))
+        for of, to, options in names._things(1, tries(50, short=5)):
+            twins._same(worlds, partial(names._related, of, to, options))
+    assert walked > tries(10, short=1)

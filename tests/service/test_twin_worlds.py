@@ -106,6 +106,18 @@ def _entries(seed: int, seen: int, hidden: int, style: Style = Style()) -> list[
     return entries
 
 
+def _with_bulk(entries: Sequence[Entry], characters: int, style: Style = Style()) -> list[Entry]:  # noqa: B008
+    """The same with so many hidden characters in the middle, in texts of 40,000."""
+    chance, bulk = random.Random(characters), list[Entry]()
+    for number in range(characters // 40_000):
+        text = ""
+        while len(text) < 40_000:
+            text += style.text(chance) + "\n\n"
+        resource = Resource(rid=f"note:bulk{number}", type="note", title=style.title(chance), visibility=("user:bob",))
+        bulk.append(Entry(resource, text, is_seen=False))
+    return [*entries[::2], *bulk, *entries[1::2]]
+
+
 @contextmanager
 def _worlds(
     seed: int,
@@ -116,8 +128,9 @@ def _worlds(
     refined: bool = False,
     half_read: bool = False,
     style: Style = Style(),  # noqa: B008 - it is a value
+    bulk: int = 0,
 ) -> Iterator[Worlds]:
-    entries = _entries(seed, seen, hidden, style)
+    entries = _with_bulk(_entries(seed, seen, hidden, style), bulk, style)
     with tempfile.TemporaryDirectory() as folder:
         viewers = []
         engines = []

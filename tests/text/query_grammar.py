@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 
 from findling.text.analysis.stemming import function_words
 from tests.text.test_query_fuzz import PIECES, generated
 
-__all__ = ["any_query"]
+__all__ = ["any_query", "attack"]
 
 SENTENCES = (
     "I am interested in articles which deal with caching and not in those on paging",
@@ -30,6 +31,49 @@ JOINTS = (" AND ", " OR ", " NOT ", " NEAR ", " | ", " -", ' -"', " AND NOT ", "
 def any_query(rng: random.Random, vocabulary: Sequence[str]) -> str:
     """Some query; half of the words of joined ones stand in the index."""
     return rng.choice(_KINDS)(rng, vocabulary)
+
+
+def attack(rng: random.Random, vocabulary: Sequence[str]) -> str:
+    """Expressions, phrases, globs and words in one query; one in 500 holds an expression without an end."""
+    parts = []
+    for _ in range(rng.choice((1, 1, 2, 2, 3, 4, 8))):
+        parts += [rng.choice(("", "", "", "-", "NOT ")) + rng.choice(_PARTS)(rng, vocabulary), rng.choice(JOINTS[:-3])]
+    if rng.random() < 0.002:
+        parts += [" ", rng.choice(ENDLESS)]
+    return "".join(parts if rng.random() < 0.3 else parts[:-1])
+
+
+def _phrase(rng: random.Random, vocabulary: Sequence[str]) -> str:
+    words = " ".join(rng.choices(vocabulary, k=rng.randint(1, 5)))
+    return f'"{words}"' + rng.choice(("", "", "*", "~3", " case:yes", " case:no"))
+
+
+def _glob(rng: random.Random, vocabulary: Sequence[str]) -> str:
+    name = re.sub(r"\W", "", rng.choice(vocabulary))[:4]
+    shape = rng.choice(
+        ("*.py", f"{name}*", f"**/{name}*/*.md", f"*{name}*{name}*", "[a-f]*.{py,rst}", "src/**", "!*.md")
+    )
+    return f"{rng.choice(('path', 'ext', '-path', 'lang', 'in:path', 'title'))}:{shape}"
+
+
+def _expression(rng: random.Random, vocabulary: Sequence[str]) -> str:
+    word, other = (re.escape(one[: rng.randint(2, 8)]).replace("/", ".") for one in rng.choices(vocabulary, k=2))
+    return "/" + rng.choice(SHAPES).format(word, other) + "/" + rng.choice(("", "", " case:no"))
+
+
+SHAPES = (
+    r"{}", r"\b{}\b", r"{}\w*", r"{}.*{}", r"^\s*{}", r"({}|{})+", r"{}[^\n]{{0,20}}{}", r"(?:{}\s+)*{}", r"{}\(.*\)$",
+    r"(?i){}", r"[a-z_]+{}[a-z_]*", r"(\w+)\s+\1{}", r"(?<!x){}(?=.)", r"{}|\d{{4}}-{}", r"\w{{3,}}{}+", r".{}.?{}.",
+    r"[A-Z]{{2,}}_\w+", r"\d+\.\d+", r"x",
+)  # fmt: skip
+ENDLESS = (
+    "/(a+)+$/",
+    "/(\\w+\\s?)*;$/",
+    "/(.*,)*x$/",
+    "/(a|aa)+$/",
+    "/([a-z]+)*\\d$/",
+    "/^(([a-z])+.)+[A-Z]([a-z])+$/",
+)
 
 
 def _of_the_grammar(rng: random.Random, _: Sequence[str]) -> str:
@@ -74,6 +118,14 @@ def _unicode(rng: random.Random, _: Sequence[str]) -> str:
     start = rng.choice((0x20, 0xA0, 0x370, 0x400, 0x590, 0x600, 0x900, 0xE00, 0x3040, 0x4E00, 0xAC00, 0x1F300))
     return "".join(rng.choice((" ", "-", '"', chr(start + rng.randrange(0x80)))) for _ in range(rng.randint(1, 20)))
 
+
+_PARTS: tuple[Callable[[random.Random, Sequence[str]], str], ...] = (
+    _expression,
+    _expression,
+    _phrase,
+    _glob,
+    lambda rng, vocabulary: rng.choice(vocabulary) + rng.choice(("", "", "*", "~")),
+)
 
 _KINDS: tuple[Callable[[random.Random, Sequence[str]], str], ...] = (
     _of_the_grammar,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore, Vectors
     from findling.domain.queries import LegQuery, Required
     from findling.domain.reports import Check
+    from findling.domain.resources import Document
     from findling.domain.results import Evidence
     from findling.domain.sight import Sight
 
@@ -208,8 +209,8 @@ class GraphLeg(LegIndex, GraphRows, Protocol):
     def cids(self) -> set[int]:
         """All chunks that name something; for checks."""
 
-    def within(self, numbers: Collection[int]) -> GraphRows:
-        """The graph of nothing but the chunks of these resources."""
+    def within(self, numbers: Collection[int], others: Iterable[tuple[int, Document]] = ()) -> GraphRows:
+        """The graph of nothing but the chunks of these resources, and of other ones that it may not have absorbed."""
 
 
 class LimitedLegs(Protocol):

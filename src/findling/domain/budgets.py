@@ -25,6 +25,10 @@ _MOST_READ = 10_000
 _MOST_ROWS = 5_000
 """Rows of words that NEAR is made of: 0.2 ms for each, where its words are in every passage."""
 
+_MATCHING_S = 0.5
+_CHARACTERS_A_SECOND = 100_000_000
+"""CPU seconds for all patterns of an answer, and characters of text that give them one more: a scan takes less."""
+
 _MOST_LATE = 16
 """Pieces of late work that may still run: a provider that hangs must not fill the memory."""
 
@@ -50,6 +54,7 @@ class WorkBudget:
     `cpu_s` is for the threads that ask how much is left, `timeout_s` for the clock on the wall; 0 is no limit. What
     was refused stands in `refused`, a sentence for each kind of work, in the order in which it came. A process of its
     own that does the work is ended after `longest_s`, which is 0 for no limit. A pickle of it is what is left of it.
+    `matching_s` is left for patterns, of which those in `ended` took too long.
     """
 
     def __init__(
@@ -63,6 +68,9 @@ class WorkBudget:
         rows: int = _MOST_ROWS,
         longest_s: float = 0.0,
     ) -> None:
+        self.matching_s = _MATCHING_S
+        self.ended: set[str] = set()
+        self._scanned = 0
         self.candidates = candidates
         self.longest_s = longest_s
         self.left = {"read": read, "compared": compared, "rows": rows}
@@ -112,6 +120,12 @@ class WorkBudget:
         """Follow a copy that another process has drawn on; it had `before_s` CPU seconds behind it at first."""
         self.charge(max(drawn.cpu_s - before_s, 0.0))
         self.left, self.refused = drawn.left, drawn.refused
+        self.matching_s, self.ended, self._scanned = drawn.matching_s, drawn.ended, drawn._scanned
+
+    def allow_scan(self, characters: int) -> None:
+        """Give patterns the time for texts of so many characters, once: the next pattern looks at the same texts."""
+        self.matching_s += max(characters - self._scanned, 0) / _CHARACTERS_A_SECOND
+        self._scanned = max(characters, self._scanned)
 
     def end_within(self, timeout_s: float) -> None:
         """Let the time be over after so many seconds, if it is not earlier; 0 changes nothing."""

@@ -72,8 +72,8 @@ def asked_for(question: AnalyzedQuery, forms: Mapping[str, Sequence[str]], snipp
         tuple(_alternatives(question.node)),
         snippet_lines,
         question.request.context,
-        question.plan.around,
-        patterns=patterns_of(question.tree, excluded=False) if question.has_patterns else (),
+        question.plan.around if snippet_lines else 0,
+        patterns=patterns_of(question.tree, excluded=False) if question.has_patterns and snippet_lines else (),
     )
 
 
@@ -182,7 +182,9 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
         spans = sorted([*(span for span in spans if not _is_inside(span, matched)), *matched])
         weights = {**weights, **dict.fromkeys([terms[0] for _, _, terms in matched], _PATTERN)}
     telling = Telling(weights, said, asked.nearness)
-    lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
+    lines, number = tuple[Line, ...](), chunk.line_start
+    if asked.snippet_lines:
+        lines, number = show_lines(text, number, spans, asked.snippet_lines, asked.context, telling)
     best = Line(number=number, text="")
     offset = 0
     if chunk.places:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
 from shlex import quote
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
@@ -26,6 +26,9 @@ from findling.text.analysis.stemming import function_words, is_function_word, la
 from findling.text.query.leaves import TOO_LONG
 from findling.text.query.query_mode import demands, relaxed
 from findling.text.query.tree import asks_for_text, canonical, patterns_of, positive_terms
+
+if TYPE_CHECKING:
+    from findling.pipelines.retrieve.match_time import TimedPattern
 
 __all__ = [
     "Relaxed",
@@ -230,7 +233,7 @@ def idle_exclusions(keyword: KeywordLeg, question: AnalyzedQuery) -> tuple[str, 
 
 
 def neighbours(
-    legs: Retrievers, ranking: Ranking, wanted: HighlightSpec, exclude: re.Pattern[str] | None
+    legs: Retrievers, ranking: Ranking, wanted: HighlightSpec, exclude: TimedPattern | None
 ) -> tuple[tuple[Hit, ...], Meaning]:
     """The passages that come near to the query by meaning, when nothing matches it, and what of meaning was asked.
 
@@ -261,7 +264,7 @@ def neighbours(
         fitting = legs.keyword.scores(All(forbidden), close)
         close = [cid for cid in close if cid in fitting]
     stored = legs.store.chunks(close)
-    seen = [(cid, chunk) for cid, chunk in stored.items() if exclude is None or not exclude.search(chunk.text)]
+    seen = [(cid, chunk) for cid, chunk in stored.items() if exclude is None or not exclude.matches(chunk.text)]
     entries = [
         Ranked(chunk, Candidate(cid, near[cid].worth, (alone(near[cid], rank),)), near[cid].worth)
         for rank, (cid, chunk) in enumerate(seen[:count], start=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
     from findling.domain.ports import ReadStore
+    from findling.pipelines.retrieve.match_time import TimedPattern
     from findling.text.query.parser import Parsed
 
 __all__ = ["misspelled", "rank", "search"]
@@ -129,7 +129,7 @@ def search(
 
 
 def _relaxed(
-    legs: Retrievers, ranking: Ranking, exclude: re.Pattern[str] | None, snippet_lines: int
+    legs: Retrievers, ranking: Ranking, exclude: TimedPattern | None, snippet_lines: int
 ) -> tuple[tuple[Hit, ...], str, dict[str, Any], Meaning] | None:
     """The hits of a question without its demands, a sentence on it, its plan and its vectors."""
     from findling.pipelines.answer.no_results import relax
@@ -148,7 +148,7 @@ def _relaxed(
 
 
 def rank(
-    legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock | None = None
+    legs: Retrievers, question: AnalyzedQuery, exclude: TimedPattern | None, clock: StageClock | None = None
 ) -> Ranking:
     """Have the legs find and the plan order what answers the question, with misspelled words corrected.
 
@@ -238,7 +238,7 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
 def _fill_page(
     legs: Retrievers,
     asked: AnalyzedQuery,
-    exclude: re.Pattern[str] | None,
+    exclude: TimedPattern | None,
     clock: StageClock,
     meaning: Meaning,
 ) -> Ranking:
@@ -325,7 +325,7 @@ def _load_chunks(
     candidates: Sequence[Candidate],
     question: AnalyzedQuery,
     found: Found,
-    exclude: re.Pattern[str] | None,
+    exclude: TimedPattern | None,
 ) -> list[Ranked]:
     """The candidates that the store still holds, for the caller's eyes, and that no pattern excludes."""
     stored = legs.store.chunks([candidate.cid for candidate in candidates])
@@ -339,7 +339,7 @@ def _load_chunks(
             continue
         if legs.keyword.unit == "page":
             chunk = best_passage(legs.store, chunk, found.keyword.forms)
-        if exclude is not None and exclude.search(chunk.text):
+        if exclude is not None and exclude.matches(chunk.text):
             continue
         if question.reading == "browse":
             # Without words every passage of a resource is as good as the others: one of them will do.

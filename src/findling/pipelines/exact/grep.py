@@ -29,6 +29,11 @@ _LINES_OF_THE_FILE = frozenset({"csv", "html", "json", "notebook", "subtitles", 
 
 _LARGEST_FILE = 64 << 20
 
+_FIRST_S = 5.0
+_CHARACTERS_A_SECOND = 1_000_000
+"""More time for patterns than a search has, as all lines are wanted: expressions of people search 10 to 1,000 million
+characters in a second of computing."""
+
 
 def grep(legs: Retrievers, asked: GrepRequest, root: str = "", zoekt: str = "") -> GrepAnswer:
     """All lines that match one of the patterns, in the order of the paths; `root` is where files lie, if they do.
@@ -40,14 +45,16 @@ def grep(legs: Retrievers, asked: GrepRequest, root: str = "", zoekt: str = "") 
     chosen, strategy, degraded = chosen_resources(legs, asked, root, zoekt)
     budget, files = current_budget(), list[MatchedFile]()
     searched, left, is_cut = 0, asked.limit, False
+    budget.matching_s += _FIRST_S
     with MatchTime(*() if asked.fixed else asked.patterns) as clock:
         for stored in legs.store.texts(chosen):
             if budget.is_over() or (asked.limit and not left):
                 is_cut = True
                 break
             searched += 1
+            budget.matching_s += len(stored.text) / _CHARACTERS_A_SECOND
             try:
-                file = clock.run(len(stored.text), _verified, pattern, asked, stored, root, left)
+                file = clock.run(_verified, pattern, asked, stored, root, left)
             except OverdueError as error:
                 is_cut, late = True, f"{error.message} in {stored.path or stored.rid}; lines may be missing"
                 degraded += (Degradation(what=late, fix=error.hint),)

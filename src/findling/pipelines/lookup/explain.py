@@ -23,9 +23,8 @@ from findling.stores.filtering import passes
 from findling.text.query.tree import canonical
 
 if TYPE_CHECKING:
-    import re
-
     from findling.domain.ports import ReadStore
+    from findling.pipelines.retrieve.match_time import TimedPattern
 
 __all__ = ["explain", "find_document"]
 
@@ -37,7 +36,7 @@ class _Case(NamedTuple):
 
     legs: Retrievers
     ranking: Ranking
-    exclude: re.Pattern[str] | None
+    exclude: TimedPattern | None
     document: Document
     cids: set[int]
 
@@ -156,7 +155,7 @@ def _excluded(case: _Case) -> Iterator[str]:
         stored = case.legs.store.chunks(case.leg_cids).values()
         cids = {best_passage(case.legs.store, one, case.ranking.found.keyword.forms).chunk.cid for one in stored}
     spans = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in cids]
-    excluded = sum(case.exclude.search(span) is not None for span in spans)
+    excluded = sum(case.exclude.matches(span) for span in spans)
     if excluded:
         what = "it" if excluded == len(spans) else f"{excluded:,} of its {counted(len(spans), 'passage')}"
         yield f"the pattern {case.exclude.pattern} excludes {what}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
+import re
 import signal
 import subprocess
 import threading
@@ -21,37 +22,33 @@ from findling.domain.errors import OverdueError
 from findling.domain.strangers import is_linear
 from findling.pipelines.indexing.child_processes import child_command, limited_time, read_frame, write_frame
 
-__all__ = ["MatchTime", "main"]
+__all__ = ["MatchTime", "TimedPattern", "main"]
 
 _T = TypeVar("_T")
-
-_FIRST_S = 5.0
-_CHARACTERS_A_SECOND = 1_000_000
-"""Expressions of people search 10 to 1,000 million characters in a second of computing."""
 
 _LOOK_S = 0.1
 """Computing between two looks at the clock."""
 
 
 class MatchTime:
-    """The time for expressions on the texts of one question: five seconds, and one for each million characters.
+    """The time for expressions on texts: all of one answer draw on that of its budget, and one that ended stays so.
 
-    Only computing counts, and the deadline of the budget. Expressions without repetitions take no such care.
+    Only computing counts, and the deadline of the budget. Expressions without repetitions are never interrupted.
     """
 
     def __init__(self, *expressions: str) -> None:
+        self._expressions = frozenset(expressions)
         self._shown = " or ".join(map(repr, expressions))
         self._is_linear = all(map(is_linear, expressions))
         self._is_main = threading.current_thread() is threading.main_thread() and hasattr(signal, "ITIMER_VIRTUAL")
         self._is_matching = False
-        self._allowed_s = _FIRST_S
-        self._deadline = current_budget().deadline
+        self._budget = current_budget()
+        self._started_s = time.thread_time()
         self._process: _MatchProcess | None = None
         self._before: Any = None
 
     def __enter__(self) -> Self:
         if not self._is_linear and self._is_main:
-            self._allowed_s += time.process_time()
             self._before = signal.signal(signal.SIGVTALRM, self._look)
             signal.setitimer(signal.ITIMER_VIRTUAL, _LOOK_S, _LOOK_S)
         return self
@@ -62,54 +59,83 @@ class MatchTime:
             signal.signal(signal.SIGVTALRM, self._before or signal.SIG_DFL)
         if self._process is not None:
             _give_back(self._process)
+        self._left_s()
 
-    def run(self, characters: int, work: Callable[..., _T], *args: Any) -> _T:
-        """Do work with a text of so many characters. Raises OverdueError when the time is over.
+    def run(self, work: Callable[..., _T], *args: Any) -> _T:
+        """Do work with a text. Raises OverdueError when the time is over, or was over for the expression before.
 
         Work and its result travel to another process and back, so both can be pickled.
         """
+        left_s = self._left_s()
+        if left_s <= 0 or not self._expressions.isdisjoint(self._budget.ended):
+            raise OverdueError("the time for patterns was over", hint="ask for fewer of them, or below a folder")
         if self._is_linear:
             return work(*args)
-        self._allowed_s += characters / _CHARACTERS_A_SECOND
         if not self._is_main:
-            return self._elsewhere(work, args)
+            return self._elsewhere(left_s, work, args)
         self._is_matching = True
         try:
             return work(*args)
         finally:
             self._is_matching = False
 
+    def _left_s(self) -> float:
+        """The time that is left, less what was computed since the last look."""
+        now = time.thread_time()
+        self._budget.matching_s -= now - self._started_s
+        self._started_s = now
+        deadline = self._budget.deadline
+        left_s = self._budget.matching_s
+        return left_s if deadline is None else min(left_s, deadline - time.perf_counter())
+
     def _look(self, *_: object) -> None:
         """End the work that is late; elsewhere an exception would come as a surprise."""
-        is_late = self._deadline is not None and time.perf_counter() >= self._deadline
-        if self._is_matching and (is_late or time.process_time() >= self._allowed_s):
+        if self._is_matching and self._left_s() <= 0:
             raise self._overdue()
 
-    def _elsewhere(self, work: Callable[..., _T], args: tuple[Any, ...]) -> _T:
-        left_s = self._allowed_s
-        if self._deadline is not None:
-            left_s = min(left_s, self._deadline - time.perf_counter())
-        if left_s <= 0:
-            raise self._overdue()
+    def _elsewhere(self, left_s: float, work: Callable[..., _T], args: tuple[Any, ...]) -> _T:
         if self._process is None:
             self._process = _taken()
         outcome = self._process.ask(left_s, work, args)
+        taken_s = outcome[0] if outcome is not None else left_s
+        self._budget.matching_s -= taken_s
+        self._budget.charge(taken_s)
         if outcome is None:
             self._process = None
             raise self._overdue()
-        taken_s, result, error = outcome
-        self._allowed_s -= taken_s
-        current_budget().charge(taken_s)
+        _, result, error = outcome
         if error is not None:
             raise error
         done: _T = result
         return done
 
     def _overdue(self) -> OverdueError:
+        self._budget.ended |= self._expressions
         return OverdueError(
             f"the pattern {self._shown} takes too long: it was ended",
             hint="write it without a repetition inside of a repetition, or search below a folder",
         )
+
+
+class TimedPattern:
+    """An expression that is tried on every passage, as long as there is time. Raises `re.error` for what is none."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self._compiled = re.compile(pattern)
+
+    def matches(self, text: str) -> bool:
+        """Whether it matches somewhere; where time is over it does not, and the answer says so."""
+        try:
+            with MatchTime(self.pattern) as clock:
+                return clock.run(_is_found, self._compiled, text)
+        except OverdueError as error:
+            current_budget().refuse(f"{error.message}; passages that it excludes may be there")
+            return False
+
+
+def _is_found(pattern: re.Pattern[str], text: str) -> bool:
+    return pattern.search(text) is not None
 
 
 class _MatchProcess:

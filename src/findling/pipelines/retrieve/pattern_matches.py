@@ -30,9 +30,6 @@ __all__ = ["PatternMatches", "find_matches", "match_spans", "narrowed", "resolve
 _MOST_CHARACTERS = 128 << 20
 """Characters of texts that are looked at for one pattern: 0.1 s for a literal, 2 s for one that ignores case."""
 
-_LOOK = 1 << 20
-"""Characters between two looks at the clock: 1 ms for a literal, 20 ms for one that ignores case."""
-
 _MOST_CHUNKS = 20_000
 """Chunks that match one pattern: so many take a keyword leg 40 ms to pass on."""
 
@@ -97,23 +94,22 @@ def resolved(legs: Retrievers, question: AnalyzedQuery) -> tuple[Retrievers, Ana
 def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[dict[int, int], str]:
     """The chunks that match a pattern, each with the number of its matches, and the strategy that found them."""
     numbers, strategy = narrowed(legs, required_trigrams(pattern), list(legs.store.matching(filters)))
-    budget, left, looked = current_budget(), _MOST_CHARACTERS, _MOST_CHARACTERS
+    budget, scanned, found = current_budget(), 0, dict[int, int]()
     is_page = legs.keyword.unit == "page"
-    found: dict[int, int] = {}
     with MatchTime(*_expression(pattern)) as clock:
         for searched, stored in enumerate(legs.store.texts(numbers)):
-            left -= len(stored.text)
-            if looked - left >= _LOOK or left < 0 or len(found) >= _MOST_CHUNKS:
-                looked, cut = left, _cut_at(pattern, searched, len(numbers))
-                if budget.is_over(cut):
-                    break
-                if left < 0 or len(found) >= _MOST_CHUNKS:
-                    budget.refuse(cut)
-                    break
+            scanned += len(stored.text)
+            budget.allow_scan(scanned)
+            cut = _cut_at(pattern, searched, len(numbers))
+            if budget.is_over(cut):
+                break
+            if scanned > _MOST_CHARACTERS or len(found) >= _MOST_CHUNKS:
+                budget.refuse(cut)
+                break
             try:
-                spans = clock.run(len(stored.text), _first_spans, pattern, stored.text, _MOST_IN_TEXT)
+                spans = clock.run(_first_spans, pattern, stored.text, _MOST_IN_TEXT)
             except OverdueError as error:
-                budget.refuse(f"{error.message}; {_cut_at(pattern, searched, len(numbers))}")
+                budget.refuse(f"{error.message}; {cut}")
                 break
             if spans:
                 for cid in _chunks_at(legs.store.chunk_spans(stored.number), spans, is_page=is_page):
@@ -137,7 +133,7 @@ def match_spans(patterns: Iterable[Pattern], text: str) -> list[tuple[int, int, 
     found: list[tuple[int, int, tuple[str]]] = []
     for pattern in patterns:
         with MatchTime(*_expression(pattern)) as clock, suppress(OverdueError):  # it is shown without marks
-            spans = clock.run(len(text), _first_spans, pattern, text, _MOST_SHOWN)
+            spans = clock.run(_first_spans, pattern, text, _MOST_SHOWN)
             found += [(*span, (pattern.text,)) for span in spans]
     kept: list[tuple[int, int, tuple[str]]] = []
     for one in sorted(found):

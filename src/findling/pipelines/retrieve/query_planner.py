@@ -23,6 +23,7 @@ from findling.text.query.tree import canonical, positive_terms, positive_texts, 
 
 if TYPE_CHECKING:
     from findling.pipelines.glossary.glossary_expansion import Fired
+    from findling.pipelines.retrieve.match_time import TimedPattern
 
 __all__ = [
     "LONGEST_QUERY",
@@ -90,7 +91,7 @@ class AnalyzedQuery:
         return canonical(self.tree)
 
 
-def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
+def check_request(request: SearchRequest, plan: Plan) -> TimedPattern | None:
     """The pattern that excludes chunks, if there is one. Raises InvalidValueError naming what cannot be used."""
     if request.limit < 0 or request.offset < 0:
         raise InvalidValueError(f"limit {request.limit} and offset {request.offset} must not be negative")
@@ -99,8 +100,10 @@ def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
     check_legs(plan)
     if request.exclude_pattern is None:
         return None
+    from findling.pipelines.retrieve.match_time import TimedPattern
+
     try:
-        return re.compile(request.exclude_pattern)
+        return TimedPattern(request.exclude_pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise InvalidValueError(
             f"exclude pattern {request.exclude_pattern!r} is no regular expression: {error}",

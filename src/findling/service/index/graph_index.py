@@ -12,12 +12,15 @@ from findling.service.index.exact_index import ExactIndex, LazyLeg
 
 if TYPE_CHECKING:
     from findling.domain.backends import GraphRows
+    from findling.domain.resources import Document
     from findling.service.index.index_files import OpenedWorkspace
 
 __all__ = ["LITTLE", "GraphIndex", "made_legs"]
 
 LITTLE = 300_000
-"""Characters that are read at once, behind the question: 0.1 s. More of them are read by the next index run."""
+"""Characters that are read at once, behind the question: 0.1 s. More of them are read by the next index run.
+
+For a caller with limited rights, those count that the caller sees."""
 
 _FEW = 20
 """Changes that are absorbed at once."""
@@ -40,8 +43,8 @@ class GraphIndex(LazyLeg[GraphLeg]):
 
     def __init__(self, files: OpenedWorkspace) -> None:
         super().__init__(files)
-        self._limited: dict[frozenset[int], GraphRows] = {}
-        self._limited_of: GraphLeg | None = None
+        self._limited: dict[tuple[frozenset[int], int], GraphRows | None] = {}
+        self._limited_of: tuple[GraphLeg | None, object] = None, None
         self._behind = 0
 
     @property
@@ -60,8 +63,7 @@ class GraphIndex(LazyLeg[GraphLeg]):
     def at_hand(self, numbers: Collection[int] | None = None, latest: int = 0) -> GraphAtHand:
         """The graph of these resources, of all for `None`, or a reason why there is none.
 
-        For a caller with limited rights it must have absorbed the `latest` change of what the caller sees: before, it
-        may hold what the caller must not see any more. What else is missing leads nowhere and does no harm.
+        That of a caller with limited rights follows from what the caller sees, up to the `latest` change of it.
         """
         if not self.is_able:
             return GraphAtHand(None)
@@ -70,13 +72,14 @@ class GraphIndex(LazyLeg[GraphLeg]):
         except StoreDamagedError:
             raise
         except CorruptError:
-            self._is_damaged, leg = True, None
+            self._is_damaged = True
+            self._want()
+            return self._not_yet()
         self._behind = 0 if leg is None else self._files.store.seq() - leg.seq()
         if leg is None or self._behind:
             self._want()
-        if leg is None or leg.seq() < latest:
-            return self._not_yet()
-        return GraphAtHand(leg if numbers is None else self._within(leg, frozenset(numbers)))
+        rows = leg if numbers is None else self._within(leg, frozenset(numbers), latest)
+        return self._not_yet() if rows is None else GraphAtHand(rows)
 
     def _not_yet(self) -> GraphAtHand:
         if self.is_refused:
@@ -114,19 +117,32 @@ class GraphIndex(LazyLeg[GraphLeg]):
         """Release files; closing twice is fine."""
         with self._guard:
             self._limited.clear()
-            self._limited_of = None
         super().close()
 
-    def _within(self, leg: GraphLeg, numbers: frozenset[int]) -> GraphRows:
+    def _within(self, leg: GraphLeg | None, numbers: frozenset[int], latest: int) -> GraphRows | None:
         """The rows of a sight, kept as long as leg and sight are the same."""
         with self._guard:
-            if self._limited_of is not leg:
-                self._limited, self._limited_of = {}, leg
-            rows = self._limited.pop(numbers, None) or leg.within(numbers)
-            self._limited[numbers] = rows
+            if self._limited_of != (leg, self._files.store):
+                self._limited, self._limited_of = {}, (leg, self._files.store)
+            key = numbers, latest
+            rows = self._limited.pop(key) if key in self._limited else self._seen_in(leg, numbers)
+            self._limited[key] = rows
             while len(self._limited) > _SEEN:
                 del self._limited[next(iter(self._limited))]
             return rows
+
+    def _seen_in(self, leg: GraphLeg | None, numbers: frozenset[int]) -> GraphRows | None:
+        """The rows of a sight: those of the leg, and of what it has not absorbed; None where that is too much."""
+        store, left = self._files.store, LITTLE
+        others: list[tuple[int, Document]] = []
+        changed = store.rights(leg.seq() if leg is not None else 0)
+        lacking = numbers.intersection(one.number for one in changed)
+        for number, document in store.documents(lacking):
+            left -= len(document.text)
+            if left < 0:
+                return None
+            others.append((number, document))
+        return (leg or self._open(store.get_meta("store_id") or "")).within(numbers - lacking, others)
 
 
 def made_legs(files: OpenedWorkspace) -> list[LazyLeg[Any]]:

@@ -120,9 +120,9 @@ class Index:
             gains = self._vectors is not None and self._vectors.level(
                 reader.lacking, notes if principals is None else []
             )
-            if self._graph is not None:
+            if self._graph is not None and principals is None:
                 gains = self._graph.level_soon() or gains
-                late = self._graph.lateness() if principals is None else None
+                late = self._graph.lateness()
                 notes += [late] if late is not None and late not in notes else []
             if is_last or (not gains and (reader.state is None or reader.state == self.views.state())):
                 break

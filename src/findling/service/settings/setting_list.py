@@ -134,7 +134,7 @@ _SETTINGS = (
     _row("search.limit", 10, "Most hits of an answer; 0: only count."),
     _row("search.refresh", "auto", "Whether a search first indexes changed files.", ("auto", "never")),
     _row("search.context", 0, "Lines shown before and after each matching line."),
-    _row("search.snippet_lines", 3, "Lines shown of each hit.", minimum=1),
+    _row("search.snippet_lines", 3, "Lines shown of each hit; 0 shows none.", minimum=0),
     _row("search.legs", "local", "Legs of a workspace on a server: on this host, or there, too.", ("local", "server")),
     _row("search.profile", "auto", "Profile of searches: auto, strict, deep, … or your own [profiles.NAME]."),
     _row("keyword.unit", "chunk", "Unit of ranking: chunks, or whole pages.", ("chunk", "page")),

@@ -61,30 +61,16 @@ def rows_of(columns: Mapping[str, Any] | None, added: Sequence[NamedRow], droppe
     """The rows of columns without those dropped, and with those added, which replace others of the same chunk."""
     table = _decoded(columns) if columns is not None else _EMPTY
     gone = np.array([*dropped, *(row.cid for row in added)], np.int64)
-    table = _kept(table, ~np.isin(table.cids, gone)) if len(gone) else table
-    if not added:
-        return table
-    lengths = [len(row.codes) for row in added]
-    codes = np.array([code for row in added for code in row.codes], np.uint32)
-    places = np.repeat(np.arange(len(added)), lengths) + len(table.cids)
-    cids = np.concatenate([table.cids, np.array([row.cid for row in added], np.int64)])
-    numbers = np.concatenate([table.numbers, np.array([row.number for row in added], np.int64)])
-    order = np.argsort(cids, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return RowTable(
-        cids[order],
-        numbers[order],
-        rank[np.concatenate([table.places, places])],
-        np.concatenate([table.codes, codes]),
-    )
+    return _joined(_kept(table, ~np.isin(table.cids, gone)) if len(gone) else table, added)
 
 
-def restricted(columns: Mapping[str, Any], numbers: Collection[int]) -> dict[str, NDArray[Any]]:
-    """The columns of a graph that holds the rows of these resources alone."""
-    table = _decoded(columns)
+def restricted(
+    columns: Mapping[str, Any] | None, numbers: Collection[int], added: Sequence[NamedRow]
+) -> dict[str, NDArray[Any]]:
+    """The columns of a graph that holds the rows of these resources and those added, and nothing else."""
+    table = _decoded(columns) if columns is not None else _EMPTY
     allowed = np.fromiter(numbers, np.int64, len(numbers))
-    return columns_of(_kept(table, np.isin(table.numbers, allowed)))
+    return columns_of(_joined(_kept(table, np.isin(table.numbers, allowed)), added))
 
 
 def columns_of(table: RowTable) -> dict[str, NDArray[Any]]:
@@ -272,6 +258,25 @@ def _decoded(columns: Mapping[str, Any]) -> RowTable:
         arrays["numbers"].astype(np.int64),
         np.concatenate([np.repeat(rows, counts >> 4), np.repeat(rows, counts & 15)]),
         np.concatenate([linked, arrays["singles"].astype(np.uint32)]),
+    )
+
+
+def _joined(table: RowTable, added: Sequence[NamedRow]) -> RowTable:
+    if not added:
+        return table
+    lengths = [len(row.codes) for row in added]
+    codes = np.array([code for row in added for code in row.codes], np.uint32)
+    places = np.repeat(np.arange(len(added)), lengths) + len(table.cids)
+    cids = np.concatenate([table.cids, np.array([row.cid for row in added], np.int64)])
+    numbers = np.concatenate([table.numbers, np.array([row.number for row in added], np.int64)])
+    order = np.argsort(cids, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return RowTable(
+        cids[order],
+        numbers[order],
+        rank[np.concatenate([table.places, places])],
+        np.concatenate([table.codes, codes]),
     )
 
 

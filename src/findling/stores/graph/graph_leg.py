@@ -91,11 +91,16 @@ class EditedGraph(GraphView):
         """All chunks that name something; for checks."""
         return set(self._columns["cids"])
 
-    def within(self, numbers: Collection[int]) -> GraphView:
-        """The same leg with nothing in it but the chunks of these resources."""
+    def within(self, numbers: Collection[int], others: Iterable[tuple[int, Document]] = ()) -> GraphView:
+        """The same leg with nothing in it but the chunks of these resources, and of others as they are now."""
         from findling.stores.graph.graph_arrays import restricted
 
-        return GraphView(restricted(self._columns, numbers))
+        seen = EditedGraph(NO_COLUMNS)
+        for number, document in others:
+            for chunk in document.chunks:
+                seen._add(document, chunk, number)
+        columns = self._columns if self._columns is not NO_COLUMNS else None
+        return GraphView(restricted(columns, numbers, list(seen._added.values())))
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Absorb changes; they become visible and durable with `commit`."""

@@ -128,6 +128,8 @@ def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | 
         settings = settings.override(NO_CONTEXT, "flag --no-context")
     if options.no_index:
         settings = settings.override({"search.refresh": "never"}, "flag --no-index")
+    if choose_format(options) == "files":
+        settings = settings.override({"search.snippet_lines": 0}, "flag --files")
     return settings, named
 
 

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from findling.service.client.daemon import ask_daemon
+import pytest
+
+from findling.service.client.daemon import ask_daemon, call_daemon
 from findling.service.client.daemon_state import DaemonState, running
 from tests.processes import PATIENCE_S, BoundedProcess
 
@@ -34,6 +36,11 @@ class Daemon(NamedTuple):
     def stderr(self) -> str:
         """The output, once the process has ended."""
         return self.process.communicate(timeout=PATIENCE_S)[1]
+
+
+def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a client of this process wait for a daemon on a busy machine, and not search by itself after 2 s."""
+    monkeypatch.setitem(call_daemon.__kwdefaults__, "patience_s", PATIENCE_S)
 
 
 @contextmanager

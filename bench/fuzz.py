@@ -84,18 +84,16 @@ def main() -> int:
 
 def attacking(rng: random.Random) -> dict[str, Any]:
     """Everything beside the query that costs more."""
-    plan = {
-        "graph": rng.choice(("auto", "on")),
-        "collapse": rng.random() < 0.3,
-        "diversity": rng.choice((0.0, 0.0, 0.5)),
-        "group": rng.choice(("none", "none", "resource")),
-        "boosts": rng.random() < 0.3,
-    }
+    is_rare = rng.random() < 0.01
     return {
         "limit": rng.choice((1, 10, 10, 100)),
-        "offset": rng.choice((0, 0, 0, 10, 1000)),
+        "offset": rng.choice((10, 1000)) if is_rare else 0,
         "facets": tuple(rng.sample(FACETS, k=rng.choice((0, 1, len(FACETS))))),
-        "changes": plan,
+        "changes": {
+            "graph": rng.choice(("auto", "on")),
+            "group": rng.choice(("none", "resource")),
+            "collapse": is_rare,
+        },
     }
 
 

@@ -218,6 +218,39 @@ def test_a_link_leads_to_the_file_that_is_written(project: Path, findling: Call)
     assert link.is_symlink() and real.read_text() == 'model = "o9"\n'
 
 
+@pytest.mark.parametrize("linked", ["file", "folder", "dangling", "instructions", "link to a link"])
+def test_a_link_of_a_project_that_leads_out_of_it_is_refused(project: Path, findling: Call, linked: str) -> None:
+    """A repository that somebody cloned had `install --scope project` write to files outside of it."""
+    outside = project.parent / "outside"
+    outside.mkdir()
+    (outside / "mcp.json").write_text('{"mine": 1}\n')
+    (outside / "AGENTS.md").write_text("mine\n")
+    if linked == "folder":
+        (project / ".cursor").symlink_to(outside)
+    elif linked == "instructions":
+        (project / "AGENTS.md").symlink_to(outside / "AGENTS.md")
+    else:
+        (project / ".cursor").mkdir()
+        target = outside / ("absent.json" if linked == "dangling" else "mcp.json")
+        if linked == "link to a link":
+            (project / "step").symlink_to(target)
+            target = project / "step"
+        (project / ".cursor" / "mcp.json").symlink_to(target)
+    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    for action in ("install", "uninstall"):
+        code, _, err = findling("agents", action, "cursor", "--scope", "project")
+        assert code == 2 and "outside of the project; nothing was written" in err, (action, err)
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
+    assert findling("agents", "list")[0] == 0
+
+
+def test_a_link_within_a_project_is_followed(project: Path, findling: Call) -> None:
+    (project / ".cursor").symlink_to("tools")
+    (project / "tools").mkdir()
+    assert findling("agents", "install", "cursor", "--scope", "project")[0] == 0
+    assert "findling" in (project / "tools" / "mcp.json").read_text()
+
+
 def test_shared_instructions_stay_as_long_as_an_agent_reads_them(project: Path, findling: Call) -> None:
     notes = project / "AGENTS.md"
     notes.write_text("# Ours\n")

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import BoundedProcess
+from tests.processes import BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a terminal of POSIX")
 
-EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x08\u202e"
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x08\u202e\u2028"
 
 COMMANDS = [
     ["ls"],
+    ["glob", "*"],
+    ["grep", "-l", "pilot"],
     ["pilot"],
     ["pilot", "--format", "files"],
     ["pilot", "--format", "vimgrep"],
@@ -98,8 +100,24 @@ def test_no_command_passes_controls_on(evil: Path, tmp_path: Path) -> None:
     assert run(["permissions", "share", f"pilot{EVIL}.md", "user:ann"]) == 0
     for args, told in zip(COMMANDS, on_terminal(COMMANDS), strict=True):
         assert told, args
-        for control in "\x1b\x07\x08\x9b\u202e":
+        for control in "\x1b\x07\x08\x9b\u202e\u2028":
             assert control not in told, (args, told)
+
+
+def test_a_line_end_in_a_name_is_no_line_end_on_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ls`, `glob` and `index --dry-run` printed two names for one; programs get the name as it is."""
+    from findling.faces.cli.main import run
+
+    root = home / "lines"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    (root / "one\nsafe.md").write_text("The pilot waits.\n")
+    assert run(["index"]) == 0
+    for listed in (["ls"], ["glob", "*.md"], ["index", "--dry-run"], ["grep", "-l", "pilot"], ["pilot", "-l"]):
+        (told,) = on_terminal([listed])
+        assert told.splitlines()[0] == "one\u240asafe.md", (listed, told)
+        piped = run_process([sys.executable, "-m", "findling", *listed])
+        assert piped.stdout == "one\nsafe.md\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a folder that root cannot write either")

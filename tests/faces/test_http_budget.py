@@ -59,6 +59,16 @@ def test_a_dear_request_ends_in_a_degraded_answer(served: tuple[Host, Guard]) ->
     assert not any("for the best passages alone" in one["what"] for one in owners["degraded"])
 
 
+def test_fifty_expressions_end_in_a_degraded_answer(served: tuple[Host, Guard]) -> None:
+    """They ended in 504: between two looks at the clock lay a megabyte, and each began anew."""
+    host, app = served
+    query = " OR ".join(f"/[a-z].[{one}-z].{end}/" for one in "abcdefghijklmnopqrstuvwxy" for end in "eo")
+    host.settings = host.settings.override({"serve.cpu_s": 0.05}, "test")
+    told = Client(app, token(host)).ask("POST", "/v1/search", json={"query": query})
+    assert told.status_code == 200
+    assert any("was not looked for in" in one["what"] for one in told.json()["degraded"]), told.json()
+
+
 def test_whole_passages_are_read_without_their_documents(
     served: tuple[Host, Guard], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,13 @@ def served(root: Path) -> Iterator[tuple[Host, Guard]]:
 # Names, keys and bodies
 
 
+@pytest.mark.parametrize("path", ["/v1/search", "/v1/search/stream", "/api/v2/search", "/v1/resources"])
+def test_a_number_of_100000_digits_is_a_stated_error(served: tuple[Host, Guard], path: str) -> None:
+    body = '{"query": "login", "limit": ' + "9" * 100_000 + "}"
+    response = Client(served[1]).ask("POST", path, content=body.encode(), headers=JSON)
+    assert response.status_code in (400, 422) and response.json()["detail"]
+
+
 @pytest.mark.parametrize("path", ["/v1/search", "/v1/status", "/v1/workspaces", "/metrics", "/docs"])
 def test_more_than_200_parameters_are_refused(served: tuple[Host, Guard], path: str) -> None:
     names = "&".join(f"n{number}=" for number in range(201))

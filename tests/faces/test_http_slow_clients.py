@@ -142,6 +142,16 @@ def ask(running: Running, request: bytes = GET) -> tuple[int, dict[str, Any]]:
         return read_answer(connection)
 
 
+@pytest.mark.parametrize("target", [b"http://evil.example/v1/status", b"http://127.0.0.1/", b"evil.example:80", b"*"])
+def test_a_target_that_names_a_host_is_refused(target: bytes) -> None:
+    """`GET http://evil.example/v1/status` was answered: the host that was checked is that of the header."""
+    with serving() as running:
+        method = b"CONNECT" if b"/" not in target and target != b"*" else b"OPTIONS" if target == b"*" else b"GET"
+        status, told = ask(running, method + b" " + target + b" HTTP/1.1\r\n" + HEAD + b"\r\n")
+        assert (status, told["detail"]) == (421, "the request names a host in place of a path")
+        assert ask(running)[0] == 200
+
+
 # Too large
 
 

@@ -255,6 +255,36 @@ def test_a_bundle_for_somebody_holds_nothing_else(
     assert "kontingent" in text
 
 
+def test_the_bundle_of_somebody_tells_nothing_of_the_disk_or_of_equal_hidden_texts(
+    settings: findling.Settings, tmp_path: Path
+) -> None:
+    """Inodes and times of change of the owner's files, and vectors in an order that hidden texts move."""
+    told = []
+    for name in ("without", "with"):
+        root = tmp_path / name
+        root.mkdir()
+        (root / "a.md").write_text("# Sessions\n\nA session ends after an hour.\n")
+        os.utime(root / "a.md", (1_700_000_000, 1_700_000_000))
+        own = settings.override({"permissions.unset": "public", "semantic.model": "auto"}, "test")
+        with findling.open(root, settings=own) as engine:
+            if name == "with":  # equal to the last one, and read first
+                engine.add([(Resource(rid="note:0", type="note", visibility=("user:eve",)), "The last one.")])
+                engine.refine()
+            engine.index()
+            texts = ["The first one.", "The second one.", "The last one."]
+            seen = [Resource(rid=f"note:{number}", type="note", visibility=("everyone",)) for number in (3, 2, 1)]
+            engine.add(list(zip(seen, texts, strict=True)))
+            engine.refine()
+            export_bundle(engine, tmp_path / f"{name}.bundle", principals=["user:ana"], created_at=0.0)
+        files = {path.name: path.read_text() for path in (tmp_path / f"{name}.bundle").iterdir()}
+        ids = [json.loads(line)["id"] for line in files["vectors.jsonl"].splitlines()]
+        assert len(ids) >= 4 and ids == sorted(ids)
+        marks = [json.loads(line)["fingerprint"] for line in files["resources.jsonl"].splitlines()]
+        assert {(mark["inode"], mark["mtime_ns"]) for mark in marks if mark} == {(0, -1)}
+        told.append(files)
+    assert told[0] == told[1]
+
+
 def test_the_bundle_of_a_folder_holds_its_files_alone(
     original: findling.Engine, settings: findling.Settings, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ MOST_CANDIDATES = 50_000
 _MOST_COMPARED = 500_000
 """Words of the vocabulary that spellings are compared with: 0.15 s. Twelve words in any spelling against 100,000."""
 
-_MOST_READ = 10_000
+_MOST_READ = 1_000
 """Passages whose words are taken apart again to boost, to collapse or to spread: 1 ms for each."""
 
 _MOST_ROWS = 5_000

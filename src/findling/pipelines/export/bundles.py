@@ -14,6 +14,7 @@ from findling.domain.ports import TruthStore
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL
+from findling.pipelines.indexing.freshness import NEVER
 from findling.stores.bundle.bundle_writer import Part, write_bundle
 from findling.stores.bundle.jsonl_records import Record, document_record
 from findling.text.analysis.analysis import chunk_terms
@@ -101,9 +102,7 @@ class _Export:
         for change in self._store.changes(0):
             document = change.document
             if document is not None and change.number in self._numbers:
-                if self._may_see is not None:
-                    document = document._replace(resource=replace(document.resource, visibility=None))
-                yield document
+                yield document if self._may_see is None else _without_owner(document)
 
     def _terms(self) -> Iterator[Record]:
         for document in self._documents():
@@ -125,22 +124,28 @@ class _Export:
                 }
 
     def _vectors(self) -> Iterator[Record]:
-        """The vectors in the order of their marks, so that an import gives marks in the same order."""
-        import numpy as np
+        """The vectors in the order of their marks, so that an import gives marks in the same order.
 
+        Marks tell of hidden texts that are equal: what somebody sees comes in the order of its ids.
+        """
         for model in self._store.models():
-            rows = (row for row in self._store.vector_rows(model, 0) if row.number in self._numbers)
+            if self._may_see is not None:
+                yield from self._vectors_by_id(model)
+                continue
+            rows = iter(self._store.vector_rows(model, 0))
             while batch := list(islice(rows, _ROWS)):
                 stored = self._store.chunks([row.cid for row in batch])
                 for row in batch:
-                    vector = np.frombuffer(row.vector, "<f2").astype("<f4")
-                    yield {
-                        "id": _chunk_id(stored[row.cid].resource, stored[row.cid].chunk),
-                        "digest": stored[row.cid].chunk.digest.hex(),
-                        "model": model,
-                        "dim": len(vector),
-                        "vector": base64.b64encode(vector.tobytes()).decode(),
-                    }
+                    yield _vector_record(stored[row.cid].resource, stored[row.cid].chunk, model, row.vector)
+
+    def _vectors_by_id(self, model: str) -> Iterator[Record]:
+        for rid in sorted(self.order, key=lambda rid: f"{rid}:"):
+            document = self._store.document(rid)
+            chunks = sorted(document.chunks, key=lambda chunk: f"{chunk.cid:016x}") if document is not None else []
+            known = self._store.vectors(model, [chunk.digest for chunk in chunks])
+            for chunk in chunks:
+                if document is not None and chunk.digest in known:
+                    yield _vector_record(document.resource, chunk, model, known[chunk.digest])
 
     def _glossary(self) -> Iterator[GlossaryTerm]:
         for term in self._store.glossary():
@@ -167,6 +172,28 @@ class _Export:
             "skipped": [list(entry) for entry in self._store.skipped()] if is_whole else [],
             "order": None if self._is_in_order else self.order,
         }
+
+
+def _without_owner(document: Document) -> Document:
+    """The document without its list of readers, and without traces of the owner's disk: inode and time of change."""
+    mark = document.fingerprint
+    return document._replace(
+        resource=replace(document.resource, visibility=None),
+        fingerprint=None if mark is None else mark._replace(changed_ns=NEVER, inode=0),
+    )
+
+
+def _vector_record(resource: Resource, chunk: Chunk, model: str, stored: bytes) -> Record:
+    import numpy as np
+
+    vector = np.frombuffer(stored, "<f2").astype("<f4")
+    return {
+        "id": _chunk_id(resource, chunk),
+        "digest": chunk.digest.hex(),
+        "model": model,
+        "dim": len(vector),
+        "vector": base64.b64encode(vector.tobytes()).decode(),
+    }
 
 
 def _chunk_id(resource: Resource, chunk: Chunk) -> str:

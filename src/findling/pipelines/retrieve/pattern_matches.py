@@ -95,12 +95,13 @@ def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[
     """The chunks that match a pattern, each with the number of its matches, and the strategy that found them."""
     numbers, strategy = narrowed(legs, required_trigrams(pattern), list(legs.store.matching(filters)))
     budget, scanned, found = current_budget(), 0, dict[int, int]()
+    # Without numbers: how many texts had to be read depends on the whole index.
+    cut = f"{canonical(pattern)} was not looked for in all texts"
     is_page = legs.keyword.unit == "page"
     with MatchTime(*_expression(pattern)) as clock:
-        for searched, stored in enumerate(legs.store.texts(numbers)):
+        for stored in legs.store.texts(numbers):
             scanned += len(stored.text)
             budget.allow_scan(scanned)
-            cut = _cut_at(pattern, searched, len(numbers))
             if budget.is_over(cut):
                 break
             if scanned > _MOST_CHARACTERS or len(found) >= _MOST_CHUNKS:
@@ -140,10 +141,6 @@ def match_spans(patterns: Iterable[Pattern], text: str) -> list[tuple[int, int, 
         if not kept or one[0] >= kept[-1][1]:
             kept.append(one)
     return kept
-
-
-def _cut_at(pattern: Pattern, searched: int, total: int) -> str:
-    return f"{canonical(pattern)} was looked for in {searched:,} of {counted(total, 'text')}"
 
 
 def _expression(pattern: Pattern) -> tuple[str, ...]:

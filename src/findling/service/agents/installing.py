@@ -100,14 +100,14 @@ def plan_install(
     Raises UsageError for another's entry, InvalidValueError for a file that cannot be edited safely.
     """
     agent, files = AGENTS[name], _files(name, scope)
-    path = _settings(agent, scope, root)
+    path = _within(root, scope, _settings(agent, scope, root))
     before = _read(path, drafts)
     _check_unicode(command)
     with _explained(name, path):
         after, outcome = _with_entry(agent, path, _text(before), entry_of(agent, command), force=force)
     changes = [_change(name, "settings", path, before, after, outcome, drafts)]
     if guide and files.instructions:
-        path = _real(place(files.instructions, root))
+        path = _within(root, scope, _real(place(files.instructions, root)))
         before = _read(path, drafts)
         with _explained(name, path):
             after = put_marked(_text(before), guide)
@@ -124,7 +124,7 @@ def plan_uninstall(name: str, scope: str, root: Path, drafts: Drafts, others: Co
     Raises InvalidValueError for a file that cannot be edited safely.
     """
     agent, files = AGENTS[name], _files(name, scope)
-    path = _settings(agent, scope, root)
+    path = _within(root, scope, _settings(agent, scope, root))
     before, keys = _read(path, drafts), (*agent.keys, _NAME)
     read, _, cut = _FORMATS[agent.format]
     outcome = "absent"
@@ -139,7 +139,7 @@ def plan_uninstall(name: str, scope: str, root: Path, drafts: Drafts, others: Co
                 raise EditError(1, f"{_NAME} would still stand there")
     changes = [_change(name, "settings", path, before, after, outcome, drafts)]
     if files.instructions:
-        path = _real(place(files.instructions, root))
+        path = _within(root, scope, _real(place(files.instructions, root)))
         before = _read(path, drafts)
         needed = any(_reads(other, scope, root, path, drafts) for other in others)
         with _explained(name, path):
@@ -261,6 +261,16 @@ def _settings(agent: Agent, scope: str, root: Path) -> Path:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
+
+
+def _within(root: Path, scope: str, path: Path) -> Path:
+    """The path, if it is to be written. Raises InvalidValueError where a link of a project leads out of it."""
+    if scope == "project" and not path.is_relative_to(_real(root)):
+        raise InvalidValueError(
+            f"a link in {root} leads to {path}, outside of the project; nothing was written",
+            hint="remove the link, or use --scope user",
+        )
+    return path
 
 
 def _read(path: Path, drafts: Drafts) -> bytes | None:

@@ -129,13 +129,15 @@ def render_vimgrep(answer: SearchAnswer, view: View) -> str:
         for line in [line for line in hit.lines if line.spans] or hit.lines[:1]:
             start = line.spans[0][0] if line.spans else 0
             column = len(line.text[:start].encode("utf-8", "surrogatepass")) + 1
-            rows.append(f"{shown_path(hit, view)}:{line.number or 1}:{column}:{_line_text(line)}\n")
+            path = show_controls(shown_path(hit, view)) if view.terminal else shown_path(hit, view)
+            rows.append(f"{path}:{line.number or 1}:{column}:{_line_text(line)}\n")
     return "".join(rows)
 
 
 def render_files(answer: SearchAnswer, view: View) -> str:
     """The name of each file that has a hit, best first, each once."""
-    return "".join(f"{path}\n" for path in dict.fromkeys(shown_path(hit, view) for hit in answer.hits))
+    names = dict.fromkeys(shown_path(hit, view) for hit in answer.hits)
+    return "".join(f"{show_controls(name) if view.terminal else name}\n" for name in names)
 
 
 def shown_path(hit: Hit, view: View) -> str:

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -30,6 +30,7 @@ __all__ = [
     "tell_index_runs",
     "use_color",
     "write",
+    "write_names",
 ]
 
 
@@ -37,8 +38,8 @@ _CONTROLS = {
     **{code: 0x2400 + code for code in range(32) if code != 9},  # the symbols ␀ … ␟
     127: 0x2421,
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
-    # Whatever follows them is shown in another order than it has.
-    **dict.fromkeys((0x202D, 0x202E), 0xFFFD),
+    # Some terminals end a line at the first two; whatever follows the others is shown in another order than it has.
+    **dict.fromkeys((0x2028, 0x2029, 0x202D, 0x202E), 0xFFFD),
 }
 _CONTROLS_OF_LINES = {code: shown for code, shown in _CONTROLS.items() if code != 10}
 
@@ -100,6 +101,12 @@ def write(text: str, *, styled: bool = False) -> None:
     if not styled and sys.stdout.isatty():
         text = show_controls_in_lines(text)
     click.echo(text if speaks_unicode(sys.stdout) else text.translate(_PLAIN), nl=False, color=True)
+
+
+def write_names(names: Iterable[str]) -> None:
+    """Put names on stdout, one a line: on a terminal a line end in a name is no line end."""
+    shown = map(show_controls, names) if sys.stdout.isatty() else names
+    write("".join(f"{name}\n" for name in shown))
 
 
 def note(message: str, hint: str = "") -> None:

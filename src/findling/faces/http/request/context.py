@@ -315,7 +315,7 @@ async def _json_body(request: Request) -> Any:
     except json.JSONDecodeError as error:
         told = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
         raise RequestValidationError([{**told, "ctx": {"error": error.msg}}]) from error
-    except (RecursionError, UnicodeDecodeError) as error:
+    except (RecursionError, ValueError) as error:  # such as a number of 100,000 digits
         raise HTTPException(400, "There was an error parsing the body") from error
 
 

@@ -33,6 +33,7 @@ if _missing := [name for name in _PRIVATE_PARTS if not hasattr(HttpToolsProtocol
 _LAST_WORDS = {
     400: Problem(400, "the request is no HTTP/1.1", headers={"connection": "close"}),
     408: Problem(408, "the request did not come in time", headers={"connection": "close"}),
+    421: Problem(421, "the request names a host in place of a path", "send the path", headers={"connection": "close"}),
     431: Problem(431, "the head of the request is too large", headers={"connection": "close"}),
     503: Problem(503, "there are too many connections", headers={"connection": "close", "retry-after": "5"}),
 }
@@ -143,7 +144,10 @@ class GuardedProtocol(HttpToolsProtocol):
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self.limits.head_bytes or len(self.pipeline) >= self.limits.pipelined:
             self._end(431)
-            raise _TooMuchError  # which stops the parser
+            raise _RefusedError  # which stops the parser
+        if not self.url.startswith(b"/"):  # its host would count in place of the one that is checked
+            self._end(421)
+            raise _RefusedError
         self._await("body")
         super().on_headers_complete()
         if self.parser.should_upgrade():
@@ -228,5 +232,5 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
     return record.msg != "Invalid HTTP request received."
 
 
-class _TooMuchError(Exception):
-    """The head of a request is too large, or too many requests were sent at once."""
+class _RefusedError(Exception):
+    """The head of a request is too large or names a host, or too many requests were sent at once."""

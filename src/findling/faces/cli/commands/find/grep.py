@@ -13,7 +13,7 @@ import click
 
 from findling.domain.errors import PathNotFoundError, UsageError
 from findling.domain.values import counted
-from findling.faces.cli.output.terminal import ask_before_indexing, note, use_color, write
+from findling.faces.cli.output.terminal import ask_before_indexing, note, use_color, write, write_names
 from findling.faces.cli.request.options import (
     as_option,
     json_option,
@@ -116,7 +116,7 @@ def glob(pattern: str, path: str, newest: bool, as_json: bool, as_: tuple[str, .
 
             write_json({"root": engine.root, **answer.to_dict()})
         else:
-            write("".join(f"{shown(one)}\n" for one in answer.files))
+            write_names(map(shown, answer.files))
     for missing in answer.degraded:
         note(missing.what, missing.fix)
     return 0 if answer.files else 1

@@ -16,7 +16,7 @@ from findling.domain.reports import IndexReport
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
 from findling.faces.cli.output.progress import format_size, progress_bar, refine_bar
-from findling.faces.cli.output.terminal import ask_before_indexing, note, write
+from findling.faces.cli.output.terminal import ask_before_indexing, note, write_names
 from findling.faces.cli.request.options import (
     apply_changes,
     changes_option,
@@ -155,6 +155,6 @@ def _preview(engine: Engine, as_json: bool) -> None:
     if as_json:
         write_json(root=engine.root, paths=paths, skipped=skipped_entries(skipped))
         return
-    write("".join(f"{path}\n" for path in paths))
+    write_names(paths)
     reasons = count_reasons(Counter(entry.reason for entry in skipped))
     note(f"{counted(len(paths), 'file')} would be indexed" + (f"; left out: {reasons}" if reasons else ""))

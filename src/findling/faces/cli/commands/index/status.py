@@ -10,9 +10,9 @@ import click
 
 from findling.domain.values import counted
 from findling.faces.cli.commands.index.index import count_reasons
-from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
+from findling.faces.cli.output.json_output import skipped_entries, write_json
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import write
+from findling.faces.cli.output.terminal import write, write_names
 from findling.faces.cli.request.options import as_option, json_option, opened, path_argument, resolve, workspace_option
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
         listed = {f"{'skipped' if skipped else 'failed'}_paths": skipped_entries(left_out)} if skipped or failed else {}
         write_json({**vars(state), **listed, "daemon": daemon})
     elif skipped or failed:
-        write("".join("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) + "\n" for entry in left_out))
+        write_names("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) for entry in left_out)
     else:
         write(_describe(state, "" if url.startswith("file:") else f"{url}, here ", daemon))
     return 0
@@ -69,8 +69,10 @@ def ls(path: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) ->
     with opened(path, resolve(path, workspace=workspace)) as engine:
         resources = list(engine.ls(principals=as_ or None))
         root = engine.root
-    listed = "".join(f"{each.path or each.rid}\n" for each in resources)
-    write_report(as_json, {"root": root, "resources": resources}, listed)
+    if as_json:
+        write_json({"root": root, "resources": resources})
+    else:
+        write_names(each.path or each.rid for each in resources)
     return 0 if resources else 1
 
 

@@ -192,15 +192,21 @@ def words_of(text: str) -> set[str]:
 
 def ask(work: Path, tree: Path, state: str, questions: list[Question]) -> dict[Question, Asked]:
     """The answers in one state."""
+    with opened(work, tree, state) as engine:
+        return {question: answered(engine, question) for question in questions}
+
+
+def opened(work: Path, tree: Path, state: str) -> Engine:
+    """A tree in one state, indexed below `work` and, if the state says so, read."""
     own = {"store.home": str(work / "home"), "search.refresh": "never", "semantic.refine": "never"}
     with open_engine(tree, settings=Settings().override(own, "benchmark")) as engine:
         engine.index()
         if state == "read" and not (done := work / "read").exists():
             engine.refine()
             done.touch()
-    with open_engine(tree, settings=Settings().override({**own, **STATES[state]}, "benchmark")) as engine:
-        engine.search("warm up", refresh=False)
-        return {question: answered(engine, question) for question in questions}
+    engine = open_engine(tree, settings=Settings().override({**own, **STATES[state]}, "benchmark"))
+    engine.search("warm up", refresh=False)
+    return engine
 
 
 def answered(engine: Engine, question: Question) -> Asked:

@@ -27,7 +27,6 @@ from findling.text.analysis import analysis, wordpieces
 
 PIECE = 1_600
 WANTED = dict.fromkeys("database connection pool timeout self import return value name index".split())
-TELLING = snippets.Telling(dict.fromkeys(WANTED, 3.0), {"title"})
 
 
 def main() -> None:
@@ -56,21 +55,10 @@ def main() -> None:
     ]
     slow, quick = _best(spans, arguments.rounds)
     _print("matching spans, µs a passage", slow * 1e3 / len(texts), quick * 1e3 / len(texts))
-    matches = [_matches(text) for text in texts]
-    shown = [(text, spans) for text, spans in zip(texts, matches, strict=True) if spans]
-    slow, quick = _best(
-        [
-            lambda: [snippets._show_lines(text, 1, spans, 3, 0, TELLING) for text, spans in shown],
-            lambda: [snippets.show_lines(text, 1, spans, 3, 0, TELLING) for text, spans in shown],
-        ],
-        arguments.rounds,
-    )
-    _print("best lines, µs a passage", slow * 1e3 / len(shown), quick * 1e3 / len(shown))
+    sentences = [_each(snippets._sentences_of, texts), _each(snippets._sentences, texts)]
+    slow, quick = _best(sentences, arguments.rounds)
+    _print("sentences, µs a passage", slow * 1e3 / len(texts), quick * 1e3 / len(texts))
     _scan(arguments.vectors, arguments.rounds)
-
-
-def _matches(text: str) -> list[snippets.Match]:
-    return [(start, end, tuple(found)) for start, end, found in analysis.matching_spans(text, WANTED)]
 
 
 def _scan(rows: int, rounds: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from findling.pipelines.indexing import document_build
 from findling.stores.keyword import term_weights
 from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
-from findling.text.snippets import Match, Telling
 from tests.counts import tries
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled core is not in use: there is nothing to compare")
@@ -118,81 +116,31 @@ def test_token_counts_are_those_of_the_reference(text: str) -> None:
 
 
 LINES = st.lists(
-    st.text(st.sampled_from("ab #é\x85\u3000数\ud800"), max_size=12)
-    | st.sampled_from(["", "  ", "# Ab", "a b", "x" * 420]),
+    st.text(st.sampled_from('ab Z.!:#•é\x85\u3000数。”"\ud800'), max_size=12)
+    | st.sampled_from(
+        ["", "  ", "# Ab", "x" * 420, "a line of some words that is as long as wrapped ones", "It ends. Then"]
+    ),
     max_size=14,
 )
 
 
-@st.composite
-def passages(draw: st.DrawFn) -> tuple[str, list[Match]]:
-    text = draw(st.sampled_from(["\n", "\r\n", "\r"])).join(draw(LINES))
-    text += draw(st.sampled_from(["", "\n", "\r", " \n" * 150, "z" * 300]))
-    places = draw(st.lists(st.tuples(st.integers(0, len(text)), st.integers(0, 9)), max_size=9))
-    terms = st.lists(st.sampled_from(["a", "b", "long term", "数"]), min_size=1, max_size=3)
-    return text, [(start, min(start + size, len(text)), tuple(draw(terms))) for start, size in places]
+@given(LINES, st.sampled_from(["\n", "\r\n", "\r", " ", ". "]))
+def test_sentences_are_those_of_the_reference(lines: list[str], between: str) -> None:
+    text = between.join(lines)
+    if text.strip():
+        assert snippets._sentences(text) == snippets._sentences_of(text)
 
 
-def _nearness(texts: Sequence[str]) -> list[float]:
-    """Cosines of every kind: equal ones, negative ones, and such as rounding makes equal."""
-    return [(len(text) % 7 - 1) / 7 + len(text) % 3 * 1e-7 for text in texts]
+def test_sentences_of_real_files_are_those_of_the_reference() -> None:
+    for path in sorted(Path(random.__file__).parent.glob("[a-d]*.py")):
+        text = path.read_text("utf-8")
+        assert snippets._sentences(text) == snippets._sentences_of(text), path
 
 
-@given(
-    passages(),
-    st.dictionaries(st.sampled_from(["a", "b", "数"]), st.floats(0, 9) | st.sampled_from([1.0, 2.0])),
-    st.sets(st.sampled_from(["ab", "a b", "b", "long line of a title"])),
-    st.booleans(),
-    st.integers(1, 5),
-    st.sampled_from([0, 1, 7, snippets.WHOLE_PASSAGE]),
-)
-def test_lines_are_those_of_the_reference(
-    passage: tuple[str, list[Match]],
-    weights: dict[str, float],
-    said: set[str],
-    asks_meaning: bool,
-    max_lines: int,
-    context: int,
-) -> None:
-    text, spans = passage
-    telling = Telling(weights, said, _nearness if asks_meaning else None)
-    ordered = sorted([span for span in spans if span[0] < span[1]])
-    is_blank = not text or text.isspace()
-    expected = ((), 5) if is_blank else snippets._show_lines(text, 5, ordered, max_lines, context, telling)
-    assert snippets.show_lines(text, 5, spans, max_lines, context, telling) == expected
-
-
-def test_lines_of_real_files_are_those_of_the_reference() -> None:
-    file = Path(random.__file__).read_text("utf-8")
-    wanted = dict.fromkeys("random seed value the self return".split())
-    told = 0
-    for start in range(0, len(file), 900):
-        text = file[start : start + 1700]
-        spans: list[Match] = [(start, end, tuple(one)) for start, end, one in analysis.matching_spans(text, wanted)]
-        for nearness in (None, _nearness):
-            telling = Telling({"seed": 3.5}, {"random"}, nearness)
-            shown = snippets.show_lines(text, 1, spans, 3, 0, telling)
-            assert shown == snippets._show_lines(text, 1, sorted(spans), 3, 0, telling)
-            told += core().best_lines(text, spans, telling.units, (), str, -1, 3, 0, 400, 300, nearness) is not None
-    assert told > 40, "nearly all lines are chosen by the core, by words and by meaning"
-
-
-def test_wrong_arguments_of_lines_raise() -> None:
-    units = Telling().units
-    with pytest.raises(ValueError, match="in order"):
-        core().best_lines("a b", [(2, 3, ("b",)), (0, 1, ("a",))], units, (), str, -1, 1, 0, 400, 0, None)
-    with pytest.raises(ValueError, match="at least 1"):
-        core().best_lines("a b", [], units, (), str, -1, 0, 0, 400, 0, None)
+def test_wrong_arguments_of_sentences_raise() -> None:
     with pytest.raises(TypeError):
-        core().best_lines("a b", [3], units, (), str, -1, 1, 0, 400, 0, None)  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="units"):
-        core().best_lines("a b", [(0, 1, ("a",))], lambda term: -1, (), str, -1, 1, 0, 400, 0, None)
-    with pytest.raises(ZeroDivisionError):
-        core().best_lines("a b", [(0, 1, ("a",))], lambda term: 1 // 0, (), str, -1, 1, 0, 400, 0, None)
-    with pytest.raises(ValueError, match="one nearness"):
-        core().best_lines("a b", [], units, (), str, -1, 1, 0, 400, 0, lambda texts: [])
-    with pytest.raises(ZeroDivisionError):
-        core().best_lines("a b", [], units, (), str, -1, 1, 0, 400, 0, lambda texts: [1 / 0])
+        core().sentences(b"a b", 1, 1, 1)  # type: ignore[arg-type]
+    assert core().sentences("", 45, 4, 400) == ([], [], [], [], [], [], [], [])
 
 
 @pytest.mark.parametrize("size", [99, 100, 101, 127, 128, 129, 700])

@@ -46,8 +46,13 @@ def test_a_match_on_the_last_line_is_shown_with_the_lines_above() -> None:
 
 def test_blank_lines_at_the_ends_are_left_out() -> None:
     text = f"pear\n\n\n{X * 4}\n\n  \nplum"
-    assert numbers(snippet(text, 1, spans_of(text, "pear"))) == [1]
-    assert numbers(snippet(text, 1, spans_of(text, "plum"))) == [7]
+    assert numbers(snippet(text, 1, spans_of(text, "pear"), max_lines=1)) == [1]
+    assert numbers(snippet(text, 1, spans_of(text, "plum"), max_lines=1)) == [7]
+
+
+def test_blank_lines_do_not_take_the_room_of_others() -> None:
+    text = f"pear\n\n\nnear it\n\n{X * 4}"
+    assert numbers(snippet(text, 1, spans_of(text, "pear"), max_lines=2)) == [1, 2, 3, 4]
 
 
 def test_context_adds_lines_within_the_chunk() -> None:
@@ -56,7 +61,7 @@ def test_context_adds_lines_within_the_chunk() -> None:
 
 
 def test_without_a_match_the_first_lines_that_say_something() -> None:
-    assert numbers(snippet(f"\n  \nfirst\nsecond\n\n{X * 4}", 5, [])) == [7, 8]
+    assert numbers(snippet(f"\n  \nfirst\nsecond\n\n{X * 6}", 5, [])) == [7, 8]
     assert snippet(" \n", 1, []) == ()
 
 
@@ -92,6 +97,53 @@ def test_a_long_line_is_cut_at_the_sentence_that_comes_nearest() -> None:
     telling = Telling(nearness=lambda texts: [float("25" in one) for one in texts])
     (line,) = snippet(text, 1, [], telling=telling)
     assert "It bakes for 25 minutes." in line.text
+
+
+WRAPPED = (
+    "The worker reads its settings from a file of that name when it begins\nto work. Whatever it was sent meanwhile is "
+    "read after that, so that\nnothing gets lost on the way. A signal makes it finish what it has.\nAnother one ends "
+    "it at once, which loses what was not written yet.\n\n"
+)
+
+
+def test_a_sentence_that_is_wrapped_is_shown_whole() -> None:
+    """A window of three lines ended within the sentence that answers, or began behind its first words."""
+    text = WRAPPED + f"{X}\n" * 3
+    for word in ("meanwhile", "nothing gets", "on the way"):
+        shown = " ".join(line.text for line in snippet(text, 1, spans_of(text, word)))
+        assert "Whatever it was sent meanwhile is read after that, so that nothing gets lost on the way." in shown
+
+
+def test_a_sentence_elsewhere_is_shown_beside_the_best_lines() -> None:
+    text = "Pears and plums are sold here on Mondays.\n" + f"{X}\n" * 9 + "A pear that is ripe may be eaten at once.\n"
+    spans = spans_of(text, "Pear", "plum", "pear", "ripe")
+    lines = snippet(text, 1, spans)
+    assert numbers(lines)[0] == 1
+    assert lines[-1].text == "A pear that is ripe may be eaten at once."
+    assert numbers(snippet(text, 1, spans, max_lines=1)) == [1]
+
+
+def test_lines_of_code_bring_no_lines_from_elsewhere() -> None:
+    text = "pear = plum()\n" + f"{X}\n" * 9 + "eat(pear, plum, when=ripe, where=here)\n"
+    assert numbers(snippet(text, 1, spans_of(text, "pear", "plum"))) == [1, 2, 3]
+
+
+def test_a_snippet_does_not_end_on_an_opening_fence() -> None:
+    text = f"{X * 4}\n\nA pear tree is planted so:\n\n```sh\nplant --deep\n```\n\n{X}\n{X}\n"
+    assert numbers(snippet(text, 1, spans_of(text, "pear"), max_lines=2)) == [3]
+    assert snippet(text, 1, spans_of(text, "plant --deep"), max_lines=2)[0].text == "plant --deep"
+
+
+def test_a_snippet_has_at_most_400_characters_of_short_lines() -> None:
+    text = "".join(f"Sentence {n} tells of a pear that is as good as all others of them. " for n in range(30))
+    for breaks in (text, text.replace(". ", ".\n"), text.replace(". ", ".\n\n")):
+        for lines in (3, 1, 5):
+            assert sum(len(line.text) for line in snippet(breaks, 1, spans_of(breaks, "pear"), lines)) <= 402
+
+
+def test_the_line_of_a_wrapped_sentence_is_the_one_with_its_words() -> None:
+    text = WRAPPED + f"{X}\n" * 3
+    assert show_lines(text, 1, spans_of(text, "nothing gets"))[1] == 3
 
 
 def test_lines_are_not_cut_where_everything_is_wanted() -> None:
@@ -149,8 +201,9 @@ def test_every_mark_is_a_match_and_every_line_is_from_the_text(
     spans = [(start, min(start + length, len(text)), (term,)) for start, length, term in places]
     lines = snippet(text, 7, spans, max_lines, context)
     original = re.split(r"\r\n|\r|\n", text)
-    assert len(lines) <= max_lines + 2 * context or len(text) <= 100 * max_lines
-    assert numbers(lines) == list(range(lines[0].number, lines[0].number + len(lines))) if lines else not text.strip()
+    said = [line for line in lines if line.text.strip()]
+    assert len(said) <= 2 * max_lines + 4 * context or len(text) <= 100 * max_lines
+    assert numbers(lines) == sorted(set(numbers(lines))) if lines else not text.strip()
     for line in lines:
         source = original[line.number - 7]
         assert line.text == source or line.text.removeprefix("…").removesuffix("…") in source

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "8"
+_VERSION = "9"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 
@@ -44,20 +44,7 @@ class NativeCore(Protocol):
         rest: Callable[[str, int], Sequence[tuple[int, int, list[str]]]],
     ) -> list[tuple[int, int, list[str]]]: ...
 
-    def best_lines(
-        self,
-        text: str,
-        matches: list[tuple[int, int, tuple[str, ...]]],
-        units: Callable[[str], int],
-        said: Collection[str],
-        plain: Callable[[str], str],
-        longest_said: int,
-        most: int,
-        context: int,
-        longest: int,
-        small: int,
-        nearness: Callable[[Sequence[str]], Sequence[float]] | None,
-    ) -> tuple[int, list[tuple[int, int, int, tuple[tuple[int, int], ...]]]] | None: ...
+    def sentences(self, text: str, wrapped: int, spaces: int, longest: int) -> tuple[list[int], ...]: ...
 
     def vocabulary(self, entries: bytes) -> object: ...
 

@@ -541,9 +541,8 @@ static PyMethodDef methods[] = {
      "chunk_rows(text, pieces, lines or None, title, bits, repeat): the values of a chunk for each piece."},
     {"matching_spans", native_matching_spans, METH_VARARGS,
      "matching_spans(text, wanted, rest): spans of words that give a wanted term; `rest(piece, offset)` for the others."},
-    {"best_lines", native_best_lines, METH_VARARGS,
-     "best_lines(text, matches, units, said, plain, longest_said, most, context, longest, small, nearness): the best\n"
-     "line and those to show, each with its marks; None when a line of 400 characters has to be judged or cut."},
+    {"sentences", native_sentences, METH_VARARGS,
+     "sentences(text, wrapped, spaces, longest): start, end, lines, rows, top and bottom of each, in eight lists."},
     {"vocabulary", native_vocabulary, METH_VARARGS, "vocabulary(entries): a WordPiece vocabulary, one entry a line."},
     {"word_pieces", native_word_pieces, METH_VARARGS,
      "word_pieces(vocabulary, word): the numbers of the entries that make up a word."},

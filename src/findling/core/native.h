@@ -7,7 +7,7 @@
 #ifndef FINDLING_NATIVE_H
 #define FINDLING_NATIVE_H
 
-#define FINDLING_CORE_VERSION "8" /* as in __init__.py; raised when a function changes its arguments or its answer */
+#define FINDLING_CORE_VERSION "9" /* as in __init__.py; raised when a function changes its arguments or its answer */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -74,7 +74,7 @@ int space_size(const char *text, Py_ssize_t at, Py_ssize_t size);
 
 PyObject *native_code_pieces(PyObject *module, PyObject *arguments);
 PyObject *native_chunk_rows(PyObject *module, PyObject *arguments);
-PyObject *native_best_lines(PyObject *module, PyObject *arguments);
+PyObject *native_sentences(PyObject *module, PyObject *arguments);
 PyObject *native_vocabulary(PyObject *module, PyObject *arguments);
 PyObject *native_word_pieces(PyObject *module, PyObject *arguments);
 PyObject *native_count_tokens(PyObject *module, PyObject *arguments);

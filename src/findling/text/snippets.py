@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from findling.core import native
 from findling.domain.resources import Chunk
 from findling.domain.results import Line
-from findling.text.analysis.lines import LineIndex
+from findling.text.analysis.lines import LineIndex, with_plain_breaks
 
 if TYPE_CHECKING:
     from findling.text.chunking.windows import Span
@@ -67,22 +67,32 @@ _UNITS, _MOST_UNITS = 1 << 16, 1 << 32
 _SMALL = 100
 """Characters for each line of a snippet: a passage of no more than all of them is shown whole."""
 
-_NO_WORTH: Mapping[str, int] = {}
+_LONGEST = 400
+"""Characters of a snippet, and of a line of it: five lines of 80. More lines than three have 134 characters each."""
 
 _SAID = 5
 """A word in a line that is shown elsewhere counts as a fifth."""
 
-_NEAR = 1.0
-"""The worth of a cosine of 1 in words: as much as all words of the query."""
+_NEAR = 0.5
+"""The worth of a cosine of 1 in words: half as much as all words of the query."""
 
-_SURE = 3
-"""Tenths of all words by which a line must lead over all others for meaning not to be asked."""
+_BESIDE, _AGAIN = 0.3, 0.5
+"""Shares of all words that a sentence beside the shown ones gains, and that a word keeps which is shown already."""
 
-_LONGEST_LINE = 400
+_MORE = 0.1
+"""The share of all words, or the worth of meaning, from which a sentence is shown besides the best ones."""
+
+_FEW_WORDS = 4
+"""Spaces that a sentence of prose, and a line that is wrapped, have more of."""
+
+_WRAPPED = 45
+"""Characters of a line from which the next one may continue its sentence: people wrap at 60 and more."""
+
 _LEAD = 60
 """Characters kept in front of the first match when a line is cut."""
 
-_MOST_JUDGED = 6
+_MOST_JUDGED, _MOST_ALONE = 8, 40
+"""Sentences whose meaning is compared, at 4 µs each, beside words of the query and without any."""
 
 _MOST_TRIED = 32
 """Matches of one line that a cut may begin at: of 200 in a line without an end, each costs a look at all others."""
@@ -90,11 +100,23 @@ _MOST_TRIED = 32
 WHOLE_PASSAGE = 1000
 """Lines of context from which lines are not cut: so many terms mean everything."""
 
+_MARKS = "-*+|>#=~`•·:$@<.{}/"
+"""Signs that begin an entry of a list, a cell, a heading, a directive or a fence, which continues no sentence."""
+
+_STOPS = ".!?。！？"
+_ENDS = f"{_STOPS}:;"
+_QUOTES = "\"')]*_`”’"
+"""Signs behind the end of a sentence that belong to it."""
+
+_FENCES = ("```", "~~~", ".. code")
+
+_NO_WORTH: Mapping[str, int] = {}
+
 
 @cache
 def _sentence_ends() -> re.Pattern[str]:
-    # Compiled when it is needed, which takes 0.4 ms.
-    return re.compile(r"(?<=[.!?;:])\s+(?=\S)|(?<=[。！？])(?=\S)")
+    # Compiled when it is needed, which takes 0.4 ms. A small letter goes on after "e.g." and "etc.".
+    return re.compile(r"[.!?][\"')\]*_`”’]{0,3}[^\S\r\n]+(?=[^\sa-z])|[。！？](?=\S)")
 
 
 def snippet(
@@ -105,11 +127,12 @@ def snippet(
     context: int = 0,
     telling: Telling = _NOTHING,
 ) -> tuple[Line, ...]:
-    """Up to `max_lines` consecutive lines that tell most, and `context` lines around them; a small text as a whole.
+    """The sentences that tell most, each whole, with `context` lines around them; a small text as a whole.
 
-    `first_line` is the number of the text's first line. Lines are verbatim; one of more than 400 characters is cut
-    around what tells most and `…` marks each cut. Where nothing tells anything the first lines are shown that are not
-    blank.
+    `first_line` is the number of the text's first line. A stretch of up to `max_lines` lines comes first; sentences
+    beside it and in one other place follow, up to twice as many lines and 400 characters. Lines are verbatim; one of
+    more than 400 characters is cut to the sentences that tell most, and `…` marks each cut. Where nothing tells
+    anything the first lines are shown that are not blank.
     """
     return show_lines(text, first_line, spans, max_lines, context, telling)[0]
 
@@ -125,33 +148,11 @@ def show_lines(
     """The lines that `snippet` gives, and the number of the one that tells most, or else of the first line."""
     if not text or text.isspace():
         return (), first_line
-    ordered = sorted([span for span in spans if span[0] < span[1]])
-    longest = _LONGEST_LINE if context < WHOLE_PASSAGE else len(text)
-    if native is not None:
-        said = telling.said
-        limits = max(map(len, said), default=-1), max_lines, context, longest, _SMALL * max_lines
-        found = native.best_lines(text, ordered, telling.units, said, plain_line, *limits, telling.nearness)
-        if found is not None:
-            best, lines = found
-            shown = [
-                Line(number=first_line + number - 1, text=text[start:end], spans=marks)
-                for number, start, end, marks in lines
-            ]
-            return tuple(shown), first_line - 1 + best
-    return _show_lines(text, first_line, ordered, max_lines, context, telling)
-
-
-def _show_lines(
-    text: str, first_line: int, ordered: list[Match], max_lines: int, context: int, telling: Telling
-) -> tuple[tuple[Line, ...], int]:
-    index = LineIndex(text)
-    judged = _Judged(text, index, ordered, telling)
-    is_small = len(text) <= _SMALL * max_lines
-    top, bottom = _trimmed(text, index, 1, len(index) + 1) if is_small else judged.window(max_lines)
-    numbers = range(max(top - context, 1), min(bottom + context, len(index) + 1))
-    longest = _LONGEST_LINE if context < WHOLE_PASSAGE else len(text)
-    shown = tuple([judged.shown(number, first_line, longest) for number in numbers])
-    return shown, first_line - 1 + judged.best_of(range(top, bottom))
+    judged = _Judged(text, sorted([span for span in spans if span[0] < span[1]]), telling, max_lines)
+    runs = judged.choice() if len(text) > _SMALL * max_lines else [range(len(judged.sentences.starts))]
+    longest = _LONGEST if context < WHOLE_PASSAGE else len(text)
+    shown = [judged.shown(number, runs, first_line, longest) for number in judged.numbers(runs, context)]
+    return tuple(shown), first_line - 1 + judged.best_line(runs)
 
 
 def plain_line(text: str) -> str:
@@ -162,59 +163,134 @@ def plain_line(text: str) -> str:
 _SIGNS = "#=*-_> \t"
 
 
+class _Sentences(NamedTuple):
+    """Sentences, or else lines of something that has none: their places in the text, first and last lines.
+
+    `rows` and `last_rows` count lines without the blank ones. From a `top` to a `bottom` is shown: the lines of a
+    sentence, or of a line that is too long the sentence alone.
+    """
+
+    starts: list[int]
+    ends: list[int]
+    first_lines: list[int]
+    last_lines: list[int]
+    rows: list[int]
+    last_rows: list[int]
+    tops: list[int]
+    bottoms: list[int]
+
+    def text(self, text: str, place: int) -> str:
+        """One of them."""
+        return text[self.starts[place] : self.ends[place]]
+
+
+def _sentences(text: str) -> _Sentences:
+    """The sentences of a text; one goes on in the next line where a long line does not end it."""
+    limits = _WRAPPED, _FEW_WORDS, _LONGEST
+    return _sentences_of(text) if native is None else _Sentences(*native.sentences(text, *limits))
+
+
+def _sentences_of(text: str) -> _Sentences:
+    found: list[tuple[int, ...]] = []
+    begin = first = first_row = top = at = row = 0
+    goes_on = False
+    ends = [match.end() for match in _sentence_ends().finditer(text)][::-1]
+    for number, line in enumerate(with_plain_breaks(text).split("\n"), 1):
+        start, at = at, at + len(line) + 1
+        if plain := line.strip():
+            row += 1
+            is_long = len(line) > _LONGEST
+            if not goes_on or plain[0] in _MARKS or is_long or start - begin > _LONGEST:
+                begin, first, first_row = start + line.index(plain[0]), number, row
+                top = begin if is_long else start
+            else:
+                begin, _, first, _, first_row, _, top, _ = found.pop()
+            end = start + len(line.rstrip())
+            while ends and ends[-1] < end:
+                after = ends.pop()
+                found.append((begin, after, first, number, first_row, row, top, after if is_long else at - 1))
+                begin, first, first_row, top = after, number, row, after if is_long else start
+            found.append((begin, end, first, number, first_row, row, top, at - 1))
+        ended = plain.rstrip(_QUOTES)
+        goes_on = len(ended) >= _WRAPPED and ended.count(" ") > _FEW_WORDS and ended[-1] not in _ENDS
+    return _Sentences(*map(list, zip(*found, strict=True)))
+
+
 class _Judged:
-    """The lines of a text and how much each of them tells."""
+    """The sentences of a text and how much each of them tells."""
 
-    def __init__(self, text: str, index: LineIndex, spans: list[Match], telling: Telling) -> None:
-        self._text, self._index, self._spans, self._telling = text, index, spans, telling
-        self._said_starts = {line[:1] for line in telling.said}
-        self._lines = index.lines_of([span[0] for span in spans])
+    def __init__(self, text: str, spans: list[Match], telling: Telling, max_lines: int) -> None:
+        self._text, self._spans, self._telling, self._max_lines = text, spans, telling, max_lines
+        self.sentences = _sentences(text)
+        self._index = LineIndex(text)
         self._worth: dict[int, dict[str, int]] = {}
-        for number, span in zip(self._lines, spans, strict=True):
-            if number not in self._worth:
-                self._worth[number] = {}
-            self._worth[number].update(dict.fromkeys(span[2], 0))
-        for number, held in self._worth.items():
-            parts = _SAID if telling.said and self._is_said(number) else 1
-            for term in held:
-                held[term] = telling.units(term) // parts
-        self._all = sum(telling.units(term) for term in set().union(*self._worth.values())) or 1
-        self._near: dict[int, float] | None = None
-        self._sentences: dict[Span, float] = {}
+        self._counts: dict[int, int] = {}
+        starts, units = self.sentences.starts, dict[str, int]()
+        for start, _, terms in spans:
+            place = max(bisect_right(starts, start) - 1, 0)
+            if place not in self._worth:
+                self._worth[place], self._counts[place] = {}, 0
+            self._counts[place] += 1
+            for term in terms:
+                if term not in units:
+                    units[term] = telling.units(term)
+                self._worth[place][term] = units[term]
+        self._all = sum(units.values()) or 1
+        longest = max(map(len, telling.said), default=0) + 8
+        self._said = {
+            place
+            for place, (start, end) in enumerate(zip(starts, self.sentences.ends, strict=True))
+            if end - start <= longest and plain_line(text[start:end]) in telling.said
+        }
+        for place in self._said & self._worth.keys():
+            self._worth[place] = {term: worth // _SAID for term, worth in self._worth[place].items()}
+        self._near = self._nearness() if telling.nearness is not None else {}
 
-    def window(self, max_lines: int) -> Span:
-        """The first line of the stretch that tells most and the line after its last, without blank ones at the ends."""
-        last = max(len(self._index) + 1 - max_lines, 1)
-        words = {top: self._words(top, max_lines) for top in {min(number, last) for number in self._worth}}
-        if self._telling.nearness is not None and not _is_clear(words, max_lines, self._all):
-            near = self._nearness()
-            for number in sorted(near, key=lambda line: (-near[line], line))[:max_lines]:
-                words.setdefault(min(number, last), self._words(min(number, last), max_lines))
-        if words:
-            best = max(words, key=lambda top: (*self._value(top, words[top], max_lines), -top))
-        else:
-            numbers = range(1, len(self._index) + 1)
-            best = next(number for number in numbers if not _is_blank(self._text, self._index, number))
-        return _trimmed(self._text, self._index, best, min(best + max_lines, len(self._index) + 1))
+    def choice(self) -> list[range]:
+        """The sentences to show: the stretch of lines that tells most, and what else tells much and has room."""
+        last = len(self.sentences.starts) - 1
+        nearest = sorted(self._near, key=lambda place: (-self._near[place], place))[: self._max_lines]
+        stretches = [self._stretch(top) for top in sorted({*self._worth, *nearest}) or [0]]
+        best = max(stretches, key=lambda run: (*self._value(run), -run.start))
+        while best.stop > last and best.start and self._has_room([range(best.start - 1, best.stop)], self._max_lines):
+            best = range(best.start - 1, best.stop)
+        runs, room = [best], 2 * self._max_lines if self._max_lines > 1 else 1
+        held = set().union(*[self._worth.get(place, _NO_WORTH) for place in best])
+        others = {*self._worth, *self._near, max(best.start - 1, 0), min(best.stop, last)} - {*best}
+        further = {place: value for place in others if (value := self._further(place, best, held)) >= _MORE}
+        for place in sorted(further, key=lambda place: (-further[place], place)):
+            more = _joined(runs, place)
+            if len(more) < 3 and self._has_room(more, room) and self._is_prose(place):
+                runs = more
+        return [self._without_ends(run) for run in runs]
 
-    def best_of(self, numbers: range) -> int:
-        """The line that tells most of those that are shown."""
-        worth = {number: sum(held.values()) for number, held in self._worth.items() if number in numbers}
-        asks_meaning = not worth and self._telling.nearness is not None
-        near = self._nearness() if asks_meaning else self._near or {}
-        weights = {number: self._weight(worth.get(number, 0), near.get(number, 0.0)) for number in {*worth, *near}}
-        told = [number for number in weights if number in numbers]
-        return max(told, key=lambda number: (weights[number], -number), default=numbers.start)
+    def best_line(self, runs: Sequence[range]) -> int:
+        """The line that tells most of the sentence that tells most of those."""
+        places = [place for run in runs for place in run]
+        best = max(places, key=lambda place: (*self._value(range(place, place + 1)), -place))
+        first = self.sentences.first_lines[best]
+        if first == self.sentences.last_lines[best] or best not in self._worth:
+            return first
+        worth: dict[int, int] = {}
+        start, end = self.sentences.starts[best], self.sentences.ends[best]
+        for span in self._spans[bisect_left(self._spans, (start,)) : bisect_left(self._spans, (end,))]:
+            number = self._index.line_of(span[0])
+            worth[number] = worth.get(number, 0) + sum(map(self._worth[best].__getitem__, span[2]))
+        return max(worth, key=lambda number: (worth[number], -number), default=first)
 
-    def _weight(self, words: int, near: float) -> float:
-        """Share of the words, and meaning; sums that differ by the order of their parts are the same."""
-        return round(words / self._all + _NEAR * near, 6) if self._near else words
+    def numbers(self, runs: Sequence[range], context: int) -> list[int]:
+        """The lines of those sentences, in order, with the lines around them."""
+        numbers: set[int] = set()
+        for run in runs:
+            top, bottom = self.sentences.first_lines[run.start], self.sentences.last_lines[run.stop - 1]
+            numbers.update(range(max(top - context, 1), min(bottom + context, len(self._index)) + 1))
+        return sorted(numbers)
 
-    def shown(self, number: int, first_line: int, longest: int) -> Line:
-        """A line, cut around what tells most if it is longer than that."""
+    def shown(self, number: int, runs: Sequence[range], first_line: int, longest: int) -> Line:
+        """A line, cut to what tells most if it is longer than that."""
         start, end = self._index.line_span(number)
         inside = [span for span in self._near_spans(start, end) if span[0] < end and span[1] > start]
-        shown_start, shown_end = self._part(start, end, inside, longest)
+        shown_start, shown_end = self._part(start, end, inside, runs, longest)
         before = "…" if shown_start > start else ""
         after = "…" if shown_end < end else ""
         offset = len(before) - shown_start
@@ -228,101 +304,96 @@ class _Judged:
         text = before + self._text[shown_start:shown_end] + after
         return Line(number=first_line + number - 1, text=text, spans=tuple(marks))
 
-    def _near_spans(self, start: int, end: int) -> list[Match]:
-        # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
-        first = bisect_left(self._spans, (max(start - _LONGEST_LINE, 0),))
-        return self._spans[first : bisect_left(self._spans, (end,))]
+    def _stretch(self, top: int) -> range:
+        """The sentence and those after it that have room beside it in as many lines as are asked for."""
+        _, _, _, _, rows, last_rows, tops, bottoms = self.sentences
+        last_row, last = rows[top] + self._max_lines - 1, tops[top] + _LONGEST
+        stop = top + 1
+        while stop < len(rows) and last_rows[stop] <= last_row and bottoms[stop] <= last:
+            stop += 1
+        return range(top, stop)
 
-    def _is_said(self, number: int) -> bool:
-        start, end = self._index.line_span(number)
-        line = self._text[start:end]
-        first = line.strip(_SIGNS)[:1].casefold()[:1]
-        # Most lines differ in their first letter: to look at that takes a third of the time.
-        return (first in self._said_starts or first.strip() == "") and plain_line(line) in self._telling.said
+    def _has_room(self, runs: Sequence[range], max_lines: int) -> bool:
+        _, _, _, _, rows, last_rows, tops, bottoms = self.sentences
+        lines = sum([last_rows[run.stop - 1] - rows[run.start] + 1 for run in runs])
+        return lines <= max_lines and sum([bottoms[run.stop - 1] - tops[run.start] for run in runs]) <= _LONGEST
 
-    def _words(self, top: int, max_lines: int) -> int:
-        """The worth of the words in a stretch, each where it counts most."""
+    def _value(self, run: range) -> tuple[float, int]:
+        """Share of the words, each where it counts most, and meaning; then the number of matches."""
         held: dict[str, int] = {}
-        for number in range(top, top + max_lines):
-            # A line that is the first with matches needs no comparison; a passage has a dozen of such stretches.
-            if not held and number in self._worth:
-                held = dict(self._worth[number])
-                continue
-            for term, worth in self._worth.get(number, _NO_WORTH).items():
-                if worth > held.get(term, 0):
-                    held[term] = worth
-        return sum(held.values())
+        near, count = 0.0, 0
+        for place in run:
+            near = max(near, self._near.get(place, 0.0))
+            if place in self._worth:
+                count += self._counts[place]
+                for term, worth in self._worth[place].items():
+                    if worth > held.get(term, 0):
+                        held[term] = worth
+        # Sums that differ by the order of their parts are the same.
+        return round(sum(held.values()) / self._all + _NEAR * near, 6), count
 
-    def _value(self, top: int, words: int, max_lines: int) -> tuple[float, int]:
-        numbers = range(top, top + max_lines)
-        near = max((self._near.get(number, 0.0) for number in numbers), default=0.0) if self._near else 0.0
-        count = bisect_left(self._lines, numbers.stop) - bisect_left(self._lines, top)
-        return self._weight(words, near), count
+    def _without_ends(self, run: range) -> range:
+        """The run without a fence at its end, or a closing one at its start, that fences nothing of it."""
+        fences = [place for place in run if self._text.startswith(_FENCES, self.sentences.starts[place])]
+        if len(fences) % 2 and len(run) > 1:
+            return run[:-1] if fences[-1] == run[-1] else run[1:] if fences[0] == run[0] else run
+        return run
+
+    def _further(self, place: int, best: range, held: Collection[str]) -> float:
+        """The value of a sentence beside the best: what is shown already counts less, and a neighbour more."""
+        words = self._worth.get(place, _NO_WORTH)
+        told = sum([worth * _AGAIN if term in held else worth for term, worth in words.items()]) / self._all
+        return told + _NEAR * self._near.get(place, 0.0) + (_BESIDE if best.start - 1 <= place <= best.stop else 0.0)
+
+    def _is_prose(self, place: int) -> bool:
+        sentence = self.sentences.text(self._text, place).rstrip().rstrip(_QUOTES)
+        is_ended = sentence[-1:] in _STOPS and sentence[:1] not in _MARKS
+        return is_ended and sentence.count(" ") > _FEW_WORDS and place not in self._said
 
     def _nearness(self) -> dict[int, float]:
-        """Similarity of each line to the query: of a long line, its nearest sentence."""
-        if self._near is None:
-            self._near = {}
-            assert self._telling.nearness is not None
-            telling = sorted(self._worth, key=lambda number: (-sum(self._worth[number].values()), number))
-            # A cosine of a line costs 40 µs. Where words tell something, only the lines that have most are compared.
-            pieces = list(self._pieces(sorted(telling[:_MOST_JUDGED]) if len(telling) > 1 else None))
-            nearness = self._telling.nearness([self._text[start:end] for _, start, end in pieces]) if pieces else ()
-            for (number, start, end), near in zip(pieces, nearness, strict=True):
-                self._sentences[start, end] = max(float(near), 0.0)
-                self._near[number] = max(self._near.get(number, 0.0), self._sentences[start, end])
-        return self._near
+        """Similarity of sentences to the query: of those that hold most words of it, and of others."""
+        told = {place: sum(held.values()) for place, held in self._worth.items() if place not in self._said}
+        judged = sorted(told, key=lambda place: (-told[place], place))[:_MOST_JUDGED]
+        others = [place for place in range(len(self.sentences.starts)) if place not in told and place not in self._said]
+        judged += others[: _MOST_JUDGED - len(judged) if told else _MOST_ALONE]
+        assert self._telling.nearness is not None
+        texts = [self.sentences.text(self._text, place) for place in judged]
+        found = self._telling.nearness(texts) if texts else ()
+        return {place: max(float(near), 0.0) for place, near in zip(judged, found, strict=True)}
 
-    def _pieces(self, numbers: Iterable[int] | None) -> Iterator[tuple[int, int, int]]:
-        """Those of the lines, or of all lines, that say something, long ones by sentences: number, start, end."""
-        for number in range(1, len(self._index) + 1) if numbers is None else numbers:
-            start, end = self._index.line_span(number)
-            if self._text[start:end].strip() and not self._is_said(number):
-                starts = self._starts(start, end) if end - start > _LONGEST_LINE else [start]
-                yield from ((number, at, after) for at, after in zip(starts, [*starts[1:], end], strict=True))
+    def _near_spans(self, start: int, end: int) -> list[Match]:
+        # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
+        first = bisect_left(self._spans, (max(start - _LONGEST, 0),))
+        return self._spans[first : bisect_left(self._spans, (end,))]
 
-    def _starts(self, start: int, end: int) -> list[int]:
-        return [start, *[match.end() for match in _sentence_ends().finditer(self._text, start, end)]]
-
-    def _part(self, start: int, end: int, spans: list[Match], longest: int) -> Span:
-        """The part of a line that is shown: all of it, or the stretch that tells most, from a sentence if possible."""
+    def _part(self, start: int, end: int, spans: list[Match], runs: Sequence[range], longest: int) -> Span:
+        """The part of a line that is shown: all of it, its sentences of the runs, or what tells most of a long one."""
         if end - start <= longest:
             return start, end
-        some = spans[:: len(spans) // _MOST_TRIED + 1]
-        tops = [*self._starts(start, end), *[max(span[0] - _LEAD, start) for span in some]]
-        best = max(
-            dict.fromkeys(max(min(top, end - longest), start) for top in tops),
-            key=lambda top: (self._weight_of(top, top + longest, spans), -top),
-        )
-        after = best + longest
+        own = [(self.sentences.starts[place], self.sentences.ends[place]) for run in runs for place in run]
+        within = [(max(top, start), min(bottom, end)) for top, bottom in own if top < end and bottom > start]
+        top, bottom = (within[0][0], within[-1][1]) if within else (start, end)
+        if bottom - top > longest:
+            some = spans[:: len(spans) // _MOST_TRIED + 1]
+            tops = [top, *[max(span[0] - _LEAD, top) for span in some]]
+            places = dict.fromkeys(max(min(place, bottom - longest), top) for place in tops)
+            top = max(places, key=lambda place: (self._weight_of(place, place + longest, spans), -place))
+            bottom = top + longest
         from findling.text.chunking.windows import cluster_start  # only a line that is too long is cut
 
-        return max(cluster_start(self._text, best), start), end if after >= end else cluster_start(self._text, after)
+        return max(cluster_start(self._text, top), start), end if bottom >= end else cluster_start(self._text, bottom)
 
-    def _weight_of(self, top: int, end: int, spans: Iterable[Match]) -> tuple[float, int]:
+    def _weight_of(self, top: int, end: int, spans: Iterable[Match]) -> tuple[int, int]:
         inside = [span for span in spans if span[0] >= top and span[1] <= end]
-        words = sum(map(self._telling.units, {term for span in inside for term in span[2]}))
-        whole = [near for (start, after), near in self._sentences.items() if top <= start and after <= end]
-        return self._weight(words, max(whole, default=0.0)), len(inside)
+        return sum(map(self._telling.units, {term for span in inside for term in span[2]})), len(inside)
 
 
-def _is_clear(words: Mapping[int, int], max_lines: int, all_words: int) -> bool:
-    """Whether the words of the query alone tell which lines are shown."""
-    if not words:
-        return False
-    best = max(words, key=lambda top: (words[top], -top))
-    rival = max((value for top, value in words.items() if abs(top - best) >= max_lines), default=0)
-    return 10 * words[best] > (10 - _SURE) * all_words and 10 * (words[best] - rival) >= _SURE * all_words
-
-
-def _trimmed(text: str, index: LineIndex, top: int, bottom: int) -> Span:
-    while bottom - top > 1 and _is_blank(text, index, bottom - 1):
-        bottom -= 1
-    while bottom - top > 1 and _is_blank(text, index, top):
-        top += 1
-    return top, bottom
-
-
-def _is_blank(text: str, index: LineIndex, number: int) -> bool:
-    start, end = index.line_span(number)
-    return not text[start:end].strip()
+def _joined(runs: Sequence[range], place: int) -> list[range]:
+    """The runs with one more place, those that touch each other as one, in order."""
+    joined: list[range] = []
+    for run in sorted([*runs, range(place, place + 1)], key=lambda one: one.start):
+        if joined and run.start <= joined[-1].stop:
+            joined[-1] = range(joined[-1].start, max(joined[-1].stop, run.stop))
+        else:
+            joined.append(run)
+    return joined

@@ -6,7 +6,11 @@ const LEAD = 60;
 const SMALL = 100; // characters for each line: a passage of no more than all of them is shown whole
 const SAID = 0.2; // the share that counts of words in a title or heading, which stands above the hit anyway
 
-// Up to three consecutive lines that hold most of the query: { number, place, start, end, marks }.
+const WRAPPED = 45; // characters from which a line may go on in the next one, as in text/snippets.py
+const MARKS = "-*+|>#=~`•·:$@<.{}/";
+
+// Up to three consecutive lines that hold most of the query, and the rest of their sentences:
+// { number, place, start, end, marks }.
 function snippet(index, passage, wanted) {
   const text = textOf(index, passage);
   const said = new Set([passage.resource.title, ...passage.heading.split("\n")].filter(Boolean).map(plainLine));
@@ -71,7 +75,22 @@ function bestWindow(text, lines, spans) {
   } else {
     top = Math.max(lines.findIndex((_, at) => !isBlank(at)), 0);
   }
-  return trimmed(text, lines, top, Math.min(top + SNIPPET_LINES, lines.length));
+  return wholeSentences(text, lines, ...trimmed(text, lines, top, Math.min(top + SNIPPET_LINES, lines.length)));
+}
+
+// The lines from `top` to `bottom` with those in which their first and their last sentence stand, as far as 400
+// characters reach.
+function wholeSentences(text, lines, top, bottom) {
+  const plain = (at) => (lines[at] ? text.slice(lines[at].start, lines[at].end).trim() : "");
+  const goesOn = (at) => {
+    const [line, next] = [plain(at).replace(/["')\]*_`”’]+$/, ""), plain(at + 1)];
+    const isWrapped = line.length >= WRAPPED && line.split(" ").length > 5 && !/[.!?:;。！？]$/.test(line);
+    return isWrapped && next !== "" && !MARKS.includes(next[0]);
+  };
+  const hasRoom = (first, last) => lines[last].end - lines[first].start <= LONGEST_LINE;
+  while (goesOn(bottom - 1) && hasRoom(top, bottom)) bottom++;
+  while (goesOn(top - 1) && hasRoom(top - 1, bottom - 1)) top--;
+  return [top, bottom];
 }
 
 function trimmed(text, lines, top, bottom) {

@@ -244,6 +244,29 @@ def _demote_superseded(ranking: list[Ranked], context: StepContext) -> list[Rank
     return moved
 
 
+def _put_newer_first(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """The ranking in which of two memories that say nearly the same the newer one comes first, whatever the scores."""
+    best: dict[str, Ranked] = {}
+    for entry in ranking:
+        if entry.stored.resource.type == "memory":
+            best.setdefault(entry.stored.resource.rid, entry)
+    if len(best) < 2:
+        return ranking
+    from findling.pipelines.answer.versions import below_newer
+    from findling.pipelines.content.memory_judge import newer_of
+
+    newer = newer_of((rid, one.stored.text, one.stored.resource.updated_at or 0.0) for rid, one in best.items())
+    lowered = below_newer({rid: one.score for rid, one in best.items()}, newer)
+    moved = []
+    for entry in ranking:
+        rid = entry.stored.resource.rid
+        if lowered.get(rid, entry.score) < entry.score:
+            step = Step(name="newer", factor=lowered[rid] / entry.score, reason=f"{newer[rid][0]} says it newer")
+            entry = entry._replace(score=lowered[rid], steps=(*entry.steps, step))
+        moved.append(entry)
+    return sorted(moved, key=lambda entry: -entry.score)
+
+
 def _matches(legs: Retrievers, question: AnalyzedQuery, rid: str) -> bool:
     document = legs.store.document(rid)
     return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
@@ -270,6 +293,7 @@ STEPS = (
     PlanStep("order", lambda context: context.shuffles, _post("put_in_order")),
     PlanStep("cut", lambda context: context.plan.adaptive_k, _post("cut")),
     PlanStep("superseded", _has_versions, _demote_superseded),
+    PlanStep("newer", _has_versions, _put_newer_first),
     PlanStep(
         "min_score",
         lambda context: context.least > 0,

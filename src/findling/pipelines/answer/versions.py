@@ -12,7 +12,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import Step
 from findling.pipelines.answer.rankings import Ranked
 
-__all__ = ["demote", "predecessors", "replaced_by", "successors"]
+__all__ = ["below_newer", "demote", "predecessors", "replaced_by", "successors"]
 
 _SUPERSEDED = 0.5
 """Factor for the score of a superseded resource: half as good as the same words that hold."""
@@ -56,6 +56,17 @@ def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked
             entry = entry._replace(score=score, steps=(*entry.steps, step))
         moved.append(entry)
     return sorted(moved, key=lambda entry: -entry.score)
+
+
+def below_newer(scores: Mapping[str, float], newer: Mapping[str, Iterable[str]]) -> dict[str, float]:
+    """The scores of resources that have to fall below those of newer ones, which say nearly the same.
+
+    `newer` names these for each, the newest resource first.
+    """
+    settled = dict(scores)
+    for rid, later in newer.items():
+        settled[rid] = min([settled[rid], *(settled[one] * _BELOW for one in later)])
+    return {rid: score for rid, score in settled.items() if score < scores[rid]}
 
 
 def _heads(replaced: Mapping[str, str]) -> dict[str, str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from findling.domain.resources import Resource
 from findling.models.ports import Chat
 from findling.pipelines.content.memory_history import apart_from, span_of
-from findling.text.statements.likeness import CONFLICT, COPY, UPDATE, NearWords, Reading, compare, read_statement
-from findling.text.statements.relations import RELATIONS
+from findling.text.statements.likeness import CONFLICT, COPY, UPDATE, Reading, compare, read_statement
 from findling.text.statements.words import SaidWord, fold, lexicon
 
 __all__ = [
@@ -24,7 +25,7 @@ __all__ = [
     "conflicting_pairs",
     "judge",
     "may_touch",
-    "near_words",
+    "newer_of",
     "reading_of",
 ]
 
@@ -58,29 +59,21 @@ def reading_of(text: str, made_at: float) -> Reading | None:
     return _read(text, int(made_at // 3_600)) if len(text) <= _LONGEST else None
 
 
-def anchors(reading: Reading) -> Callable[[str], bool]:
-    """A cheap test that the text of every memory passes with which the statement may have to do.
+def anchors(reading: Reading) -> Callable[[str], int]:
+    """A cheap count of the words that a text shares with a statement; 0 for less than half of them.
 
     Of 10,000 memories it takes 20 ms to leave the few that are read.
     """
-    slot = None if reading.fact is None else reading.fact.slot
-    words = [word for word in reading.words if word.kind in ("word", "name") and (slot is None or word.key in slot)]
-    plain = [word for word in words if word.key[0] not in "@~"]
-    names = [word for word in plain if word.kind == "name"]
-    demanded = [[_beginning(word)] for word in names]
-    if slot is not None:
-        # Each word of the slot stands there in one of its forms; a relation may be meant without a word.
-        things = [word for word in words if word.key.startswith("@") and word.key not in RELATIONS]
-        demanded += [_forms(word.key) for word in things]
-        demanded += [[_beginning(word)] for word in plain if word.kind == "word"]
-    if demanded:
-        return lambda text: _has_all(_folded(text), demanded)
-    wanted = [part for word in words for part in (_forms(word.key) if word.key[0] == "@" else [_beginning(word)])]
-    return (lambda text: _has_all(_folded(text), [wanted])) if wanted else lambda text: True
+    words = [word for word in reading.words if word.kind in ("word", "name") and word.key[0] != "~"]
+    parts = [_forms(word.key) if word.key[0] == "@" else [_beginning(word)] for word in words]
+    least = max(len(parts) // 2, 1)
 
+    def count(text: str) -> int:
+        folded = _folded(text)
+        shared = sum(any(part in folded for part in forms) for forms in parts)
+        return shared if shared >= least else int(not parts)
 
-def _has_all(text: str, demanded: Sequence[Sequence[str]]) -> bool:
-    return all(any(part in text for part in forms) for forms in demanded)
+    return count
 
 
 def _folded(text: str) -> str:
@@ -107,16 +100,14 @@ def _forms(concept: str) -> list[str]:
     return sorted(root[: max(len(root) - 1, min(3, len(root)))] for root in found)
 
 
-def judge(
-    new: Neighbour, reading: Reading, neighbours: Iterable[Neighbour], now: float, near: NearWords | None = None
-) -> Judgement:
+def judge(new: Neighbour, reading: Reading, neighbours: Iterable[Neighbour], now: float) -> Judgement:
     """The place of a new memory among its neighbours, which all hold."""
     copies: list[tuple[tuple[float, str], str]] = []
     updates: list[tuple[float, str]] = []
     conflicts: list[str] = []
     for one in neighbours:
         old = reading_of(one.text, one.resource.updated_at or 0.0)
-        relation = "" if old is None else compare(old, reading, near)
+        relation = "" if old is None else compare(old, reading)
         rid = one.resource.rid
         if relation == COPY and old is not None:
             shared = len({word.key for word in old.words} & {word.key for word in reading.words})
@@ -164,46 +155,60 @@ def _same_source(old: Resource, new: Resource) -> bool:
 
 
 def conflicting_pairs(memories: Sequence[Neighbour]) -> Iterator[tuple[str, str]]:
-    """Pairs of memories that may not hold together, newer and older, without those that were kept apart."""
+    """Pairs of memories that may not hold together, newer and older, without those that were kept apart.
+
+    A memory comes with the latest few of them: what somebody likes would make n² pairs.
+    """
     ordered = sorted(memories, key=lambda one: (one.resource.updated_at or 0.0, one.resource.rid))
     readings = [(one, reading_of(one.text, one.resource.updated_at or 0.0)) for one in ordered]
-    # Only memories of one subject, or of the same words, can contradict: pairs of 10,000 memories are 50 million.
-    shelves: dict[frozenset[str], list[int]] = {}
+    # Only memories that share words can contradict: pairs of 10,000 memories are 50 million.
+    having: dict[str, list[int]] = {}
     for place, (one, reading) in enumerate(readings):
-        if reading is None:
-            continue
-        keys = _shelves(reading)
-        for other in sorted({other for key in keys for other in shelves.get(key, ())}):
-            older, before = readings[other]
-            is_apart = older.resource.rid in apart_from(one.resource) or one.resource.rid in apart_from(older.resource)
-            if is_apart or before is None or not may_touch(one.resource, older.resource.visibility):
-                continue
-            if compare(before, reading) in (UPDATE, CONFLICT):
-                yield one.resource.rid, older.resource.rid
+        keys = {word.key for word in reading.words} if reading else set[str]()
+        rarest = sorted(keys, key=lambda key: (len(having.get(key, ())), key))[:_RAREST]
+        shared = Counter(other for key in rarest for other in having.get(key, ())[-_LATEST:])
+        nearest = sorted(shared, key=lambda other: (-shared[other], -other))[:_COMPARED]
+        found = [ordered[other].resource.rid for other in nearest if _contradict(readings[other], (one, reading))]
+        yield from ((one.resource.rid, older) for older in found[:_MOST_PAIRS])
         for key in keys:
-            shelves.setdefault(key, []).append(place)
+            having.setdefault(key, []).append(place)
 
 
-def _shelves(reading: Reading) -> list[frozenset[str]]:
-    """The words of a statement, and those of its subject: a relation may be meant without a word."""
-    shelves = [frozenset({"=", *(word.key for word in reading.words)})]
-    if reading.fact is not None:
-        slot = reading.fact.slot
-        shelves.append(frozenset(key for key in slot if not key.startswith("@")) or slot)
-    return shelves
+_RAREST, _LATEST, _COMPARED, _MOST_PAIRS = 6, 500, 50, 3
+"""Rarest words of a memory that find others, the latest that have one, those that are compared, and those shown."""
 
 
-def near_words() -> NearWords:
-    """Closeness of words by instant vectors, which need no model."""
-    from findling.models.local.instant import instant_codes
+def _contradict(older: tuple[Neighbour, Reading | None], newer: tuple[Neighbour, Reading | None]) -> bool:
+    (old, before), (new, reading) = older, newer
+    is_apart = old.resource.rid in apart_from(new.resource) or new.resource.rid in apart_from(old.resource)
+    if is_apart or before is None or reading is None or not may_touch(new.resource, old.resource.visibility):
+        return False
+    return compare(before, reading) in (UPDATE, CONFLICT)
 
-    @lru_cache(maxsize=1_024)
-    def near(one: str, other: str) -> float:
-        left, right = (memoryview(code).cast("b") for code in instant_codes([one, other]))
-        lengths = sum(part * part for part in left) * sum(part * part for part in right)
-        return float(sum(a * b for a, b in zip(left, right, strict=True)) / lengths**0.5) if lengths else 0.0
 
-    return near
+def newer_of(said: Iterable[tuple[str, str, float]]) -> dict[str, list[str]]:
+    """The memories that say nearly the same as each of some, and were made later; the newest first.
+
+    `said` are ids, texts and times, best first.
+    """
+    latest = sorted(islice(said, _COMPARED), key=lambda one: (-one[2], one[0]))
+    words = [frozenset(_WORDS.findall(_folded(text))) for _, text, _ in latest]
+    found: dict[str, list[str]] = {}
+    for old, (rid, text, made_at) in enumerate(latest):
+        for new, (newer, its_text, its_time) in enumerate(latest[:old]):
+            is_near = len(words[old] & words[new]) * 2 >= min(len(words[old]), len(words[new]))
+            if is_near and _says_newer(text, int(made_at // 3_600), its_text, int(its_time // 3_600)):
+                found.setdefault(rid, []).append(newer)
+    return found
+
+
+@lru_cache(maxsize=8_192)
+def _says_newer(old: str, old_hour: int, new: str, new_hour: int) -> bool:
+    """Whether two texts are a copy, an update or a conflict; a search and a recall of it ask for the same pairs."""
+    return max(len(old), len(new)) <= _LONGEST and bool(compare(_read(old, old_hour), _read(new, new_hour)))
+
+
+_WORDS = re.compile(r"\w+")
 
 
 # A language model may be asked

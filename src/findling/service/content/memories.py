@@ -27,7 +27,7 @@ from findling.pipelines.content.memories import (
     memory_rid,
     renewed_resource,
 )
-from findling.service.content.recalling import Recall, Recaller
+from findling.service.content.recalling import Recall, Recaller, newer_first
 from findling.service.index.access_log import AccessLog
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ class WorkspaceMemories:
             labelled = [replace(one, hit=replace(one.hit, workspace=label)) for one in others]
             answers[label] = replace(found, memories=tuple(labelled))
         everything = [one for answer in answers.values() for one in answer.memories]
-        best = sorted(everything, key=lambda one: (-one.relevance, one.rid))[:limit]
+        best = newer_first(everything, asked)[:limit]
         lead = next((answer for answer in answers.values() if answer.memories), answers[""])
         noted = [
             place._log.append([one.rid for one in best if one.hit.workspace == label])

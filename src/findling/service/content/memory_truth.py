@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from heapq import nlargest
 
 from findling.domain.errors import DeniedError, InvalidValueError, NotFoundError
 from findling.domain.queries import Filters
@@ -26,7 +27,6 @@ from findling.pipelines.content.memory_judge import (
     anchors,
     judge,
     may_touch,
-    near_words,
     reading_of,
 )
 from findling.pipelines.content.memory_times import lasting
@@ -37,6 +37,9 @@ __all__ = ["DECISIONS", "MemoryTruth", "Principals", "Undone", "sight_of"]
 
 DECISIONS = ("keep", "merge", "supersede")
 """Decisions on two memories: both hold; they are one; the newer one takes the place of the older one."""
+
+_MOST_READ = 200
+"""Memories that are compared with a new one: those that share most words with it, the latest first."""
 
 Principals = tuple[str, ...] | None
 """The caller; the owner where it is `None`."""
@@ -83,10 +86,9 @@ class MemoryTruth:
         reading = reading_of(wish.text, now)
         if reading is None:
             return Judgement()
-        near = near_words() if settings["semantic.instant"] else None
         may_concern = anchors(reading)
         neighbours = self._holding(resource.visibility, principals, may_concern, now)
-        found = judge(Neighbour(resource, wish.text), reading, neighbours, now, near)
+        found = judge(Neighbour(resource, wish.text), reading, neighbours, now)
         if wish.id or settings["memory.copies"] == "add":
             found = found._replace(copy_of="")
         if settings["memory.conflicts"] == "review" and found.supersedes:
@@ -112,17 +114,18 @@ class MemoryTruth:
         return make_resource(wish, memory_rid(wish._replace(id="")), now), wish.text
 
     def _holding(
-        self, visibility: tuple[str, ...] | None, principals: Principals, concerns: Callable[[str], bool], now: float
+        self, visibility: tuple[str, ...] | None, principals: Principals, concerns: Callable[[str], int], now: float
     ) -> list[Neighbour]:
         """The memories with these readers whose texts concern a statement, without those that ended."""
         store = self._writer.store
         may_see = sight_of(self._writer, principals)
         numbers = store.matching(Filters(type=(MEMORY,)))
-        rids = [
-            one.rid
+        shared = {
+            one.rid: concerns(one.text)
             for one in store.texts(numbers)
-            if _same_readers(one.visibility, visibility) and concerns(one.text) and may_see(one.rid, one.visibility)
-        ]
+            if _same_readers(one.visibility, visibility) and may_see(one.rid, one.visibility)
+        }
+        rids = nlargest(_MOST_READ, filter(shared.__getitem__, reversed(shared)), key=shared.__getitem__)
         gone = store.successors(rids)
         documents = (store.document(rid) for rid in rids if rid not in gone)
         return [

@@ -12,8 +12,9 @@ from findling.domain.plans import MODES, Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.records import Access
 from findling.domain.resources import Resource
-from findling.domain.results import Degradation, Hit, SearchAnswer
+from findling.domain.results import Degradation, Hit, SearchAnswer, Step
 from findling.domain.values import counted
+from findling.pipelines.answer.versions import below_newer
 from findling.pipelines.content.memories import (
     LARGEST_FACTOR,
     MEMORY,
@@ -24,6 +25,7 @@ from findling.pipelines.content.memories import (
     make_recalled,
 )
 from findling.pipelines.content.memory_history import state_at
+from findling.pipelines.content.memory_judge import newer_of
 from findling.pipelines.content.memory_times import (
     LARGEST_TIME_FACTOR,
     AskedTime,
@@ -38,12 +40,13 @@ from findling.service.index.access_log import AccessLog
 from findling.service.index.writing import WorkspaceWriter
 from findling.text.statements.periods import PAST, read_day, shown_day
 
-__all__ = ["Recall", "Recaller", "usual_cosines"]
+__all__ = ["Recall", "Recaller", "newer_first", "usual_cosines"]
 
 _POOL = 20
 """Fewest hits of a search: importance may lift lower ones. Among 1,000 memories 15 % of recalls need more. Asking for
 40 at once takes 7 % longer, and so does asking for 12, as more recalls have to ask again."""
 
+_DAY = 86_400
 _MENTIONS = 20
 """Passages that may give the day of an event."""
 
@@ -227,14 +230,14 @@ class Recaller:
             held = self.held(chunk.resource, hit)
             if not asked.all_versions and not self._holds(rid, hit, held, asked, counts, now):
                 continue
-            memory = make_memory(chunk.resource, "", accesses.get(rid), now)
+            memory = make_memory(chunk.resource, chunk.text, accesses.get(rid), now)
             timed = asked.time if asked.time and not asked.time.event else None
             step = None if timed is None else time_step(chunk.resource, held, chunk.text, timed)
             if asked.moment is not None or (step is not None and step.factor >= 1):
                 hit = _as_of_then(hit)
             if memory.importance >= asked.min_importance:
                 recalled.append(make_recalled(hit, memory, reasons, now, step))
-        return sorted(recalled, key=lambda one: (-one.relevance, one.rid))
+        return newer_first(recalled, asked)
 
     def _holds(self, rid: str, hit: Hit, held: Lasting, asked: Recall, counts: _LeftOut, now: float) -> bool:
         """Whether a memory holds at the time that is asked about; what comes later is shown unless a day is named."""
@@ -248,6 +251,25 @@ class Recaller:
             return True
         (counts.superseded if hit.receipt.superseded_by else counts.expired).add(rid)
         return False
+
+
+def newer_first(recalled: Iterable[Recalled], asked: Recall) -> list[Recalled]:
+    """The memories by relevance; of those that say nearly the same the newer comes first, unless a time is asked for.
+
+    One day is none: `Monday` may be a word of the statement.
+    """
+    listed = sorted(recalled, key=lambda one: (-one.relevance, one.rid))
+    is_timed = asked.moment is not None or (asked.time is not None and asked.time.end - asked.time.begin > _DAY)
+    newer = {} if is_timed else newer_of((one.rid, one.text, one.hit.at or 0.0) for one in listed)
+    for rid, relevance in below_newer({one.rid: one.relevance for one in listed}, newer).items():
+        place = next(place for place, one in enumerate(listed) if one.rid == rid)
+        one = listed[place]
+        step = Step(name="newer", factor=relevance / one.relevance, reason=f"{newer[rid][0]} says it newer")
+        score = round(min(one.score, relevance), 4)
+        receipt = replace(one.hit.receipt, steps=(*one.hit.receipt.steps, step), final_score=score)
+        hit = replace(one.hit, score=score, receipt=receipt)
+        listed[place] = replace(one, relevance=relevance, score=score, hit=hit, reasons=(*one.reasons, step.reason))
+    return sorted(listed, key=lambda one: (-one.relevance, one.rid))
 
 
 def _as_of_then(hit: Hit) -> Hit:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from findling.text.statements.relations import (
     AFTER,
     CHANGES,
-    CLAUSES,
-    EXACT,
+    LONGEST_VALUE,
     MANY,
     MOVES,
     NO_FACTS,
@@ -18,37 +16,24 @@ from findling.text.statements.relations import (
     OWNING,
     PROPERTIES,
     SEVERAL,
-    SOFT,
     SOMEBODY,
     TEAMS,
     UNITS,
     VALUE_KINDS,
     VERBS,
+    Fact,
+    has_several,
+    is_name,
+    kind_of,
+    made_fact,
 )
 from findling.text.statements.words import SaidWord, content, written_words
 
-__all__ = ["Fact", "fact_of"]
+__all__ = ["COLON", "fact_of"]
 
+COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?P<sign>:|\s=)\s+(?P<value>\S.*)$")
+"""A key and its value."""
 
-class Fact(NamedTuple):
-    """A value of a slot.
-
-    `slot` holds the words of subject and property in any order. `kind` tells values that can replace each other: a
-    `when`, a `clock`, a `number`, a `place` or a `text`. `is_single` says that only one value can hold at a time.
-    `is_open` says that the words name no property, as in "Apollo moved to Friday". `is_name` says that the value has a
-    capital or a number in front.
-    """
-
-    slot: frozenset[str]
-    kind: str
-    value: tuple[str, ...]
-    is_single: bool
-    is_open: bool = False
-    is_name: bool = False
-
-
-_LONGEST_VALUE = 8
-_COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?::|\s=)\s+(?P<value>\S.*)$")
 _INDEFINITE = re.compile(r"^(?:an?|some|one of|ein|eine|einen|une?|uno?|una)\b", re.IGNORECASE)
 _WAS = frozenset({"was", "were", "war", "waren"})
 _LISTED = re.compile(r",|\b(?:and|or|und|oder|et|ou|y|o)\b")
@@ -59,8 +44,8 @@ def fact_of(text: str, now: float) -> Fact | None:
     text = text.strip().rstrip(".!")
     if "?" in text or len(text) > 300 or any(one.search(text) for one in NO_FACTS):
         return None
-    if (split := _COLON.match(text)) and not split["slot"].lower().startswith(("http", "https")):
-        found = _of_sides(split["slot"], split["value"], now)
+    if (split := COLON.match(text)) and not split["slot"].lower().startswith(("http", "https")):
+        found = _of_sides(split["slot"], split["value"], now, is_set=split["sign"] != ":" and "(" not in split["value"])
     elif split := next((one for form in CHANGES if (one := form.match(text))), None):
         found = _of_change(split, now)
     else:
@@ -69,12 +54,12 @@ def fact_of(text: str, now: float) -> Fact | None:
         return None
     if _INDEFINITE.match(text) or SOMEBODY.match(text):
         found = found._replace(is_single=False)
-    is_listed = _LISTED.search(text[len(text) // 3 :]) is not None and found.kind == "text"
+    is_listed = _LISTED.search(text, len(text) // 3) is not None and found.kind == "text"
     return found._replace(is_single=False) if is_listed else found
 
 
-def _of_sides(slot: str, value: str, now: float) -> Fact | None:
-    """The fact of `KEY: VALUE`."""
+def _of_sides(slot: str, value: str, now: float, *, is_set: bool) -> Fact | None:
+    """The fact of `KEY: VALUE`; with `KEY = VALUE` it `is_set`, and has one value."""
     left = [word for word in content(written_words(slot, now)) if word.kind != "not"]
     if len(left) > 6:
         return None
@@ -84,10 +69,11 @@ def _of_sides(slot: str, value: str, now: float) -> Fact | None:
     words = written_words(value, now)
     right = _value(words)
     says_something = any(word.key in VERBS or word.key == "=have" or word.key.startswith("~") for word in words)
-    is_property = _is_property(written_words(slot, now))
-    if not is_property or says_something or len(right) > _LONGEST_VALUE or "!" in value:
+    is_property = is_set or _is_property(written_words(slot, now))
+    if not is_property or says_something or len(right) > LONGEST_VALUE or "!" in value:
         return None  # `Anna: that is nice` is said by Anna
-    return _made(left, right, _kind(right, ""), is_single=_has_one_value(left))
+    made = made_fact(left, right, kind_of(right, ""), is_single=_has_one_value(left), is_key=True)
+    return made and made._replace(is_single=made.is_single or is_set)
 
 
 def _of_change(split: re.Match[str], now: float) -> Fact | None:
@@ -97,24 +83,24 @@ def _of_change(split: re.Match[str], now: float) -> Fact | None:
     moves = MOVES.search(split["verb"]) is not None
     values = _value(right)
     if "room" in {word.text.casefold() for word in right} or any(word.key == "@room" for word in right):
-        return _made([*left, SaidWord("room", "@room", "word")], values, _kind(values, ""), is_single=True)
-    kind = _kind(values, "in" if moves else "")
+        return made_fact([*left, SaidWord("room", "@room", "word")], values, kind_of(values, ""), is_single=True)
+    kind = kind_of(values, "in" if moves else "")
     has_property = any(word.key in PROPERTIES for word in left)
     if any(word.kind == "not" for word in left) or not _has_one_value(left):
         return None
     if not has_property and kind in ("place", "text") and not _is_destination(right, split.string.islower()):
         return None
-    made = _made(left, values, kind, is_single=True)
+    made = made_fact(left, values, kind, is_single=True)
     return None if made is None else made._replace(is_open=not has_property)
 
 
 def _is_destination(words: Sequence[SaidWord], is_lower: bool) -> bool:
     """Whether somebody moved to a place, or to a product, for good: not to tears, to the sales team, or for a week."""
     listed = content(words)
-    is_name = _is_name(listed) or (is_lower and words[:1] == listed[:1])
+    is_named = is_name(listed) or (is_lower and words[:1] == listed[:1])
     is_visit = any(word.role == "for" for word in listed) and any(word.key in UNITS for word in listed)
     is_some = bool(words) and _INDEFINITE.match(words[0].text) is not None
-    return is_name and not is_visit and not is_some and not any(word.key in TEAMS for word in listed)
+    return is_named and not is_visit and not is_some and not any(word.key in TEAMS for word in listed)
 
 
 def _of_words(words: Sequence[SaidWord]) -> Fact | None:
@@ -173,7 +159,7 @@ def _of_number(words: Sequence[SaidWord]) -> Fact | None:
     if noun.key not in PROPERTIES or noun.key in VALUE_KINDS or words[place + 1].kind != "number":
         return None
     slot = [word for word in slot if word.key not in ("@use", "@location", "@live") or word is noun]
-    return _made(slot, listed[first:], _kind(listed[first:], ""), is_single=_has_one_value(slot))
+    return made_fact(slot, listed[first:], kind_of(listed[first:], ""), is_single=_has_one_value(slot))
 
 
 def _by_kind(words: Sequence[SaidWord], place: int) -> Fact | None:
@@ -186,11 +172,11 @@ def _by_kind(words: Sequence[SaidWord], place: int) -> Fact | None:
         after = content(words[place + 1 :])
         start = next((number for number, word in enumerate(after) if word.kind == "number"), len(after))
         values = after[start : start + 1]
-        values += [word for word in after[start + 1 :] if word.key in UNITS]
+        values += [word for word in after if word.key in UNITS]
     if not values:
         return None
     rest = [word for word in content(words) if word not in values]
-    return _made(rest, values, values[0].kind, is_single=True)
+    return made_fact(rest, values, values[0].kind, is_single=True)
 
 
 def _by_role(words: Sequence[SaidWord], place: int) -> Fact | None:
@@ -205,13 +191,13 @@ def _by_role(words: Sequence[SaidWord], place: int) -> Fact | None:
         return None
     values = _run(listed, starts[0])
     before = words[words.index(values[0]) - 1]
-    if not _is_name(values) and _INDEFINITE.match(before.text):
+    if not is_name(values) and _INDEFINITE.match(before.text):
         return None  # who lives in a flat lives in Berlin, too
     rest = [word for word in listed if word not in values]
-    is_single = _is_name(values) or all(word.text.islower() for word in words)
+    is_single = is_name(values) or all(word.text.islower() for word in words)
     if words[place].key == "@work" and before.text.casefold() in ("in", "im", "dans", "en", "à"):
         rest.append(SaidWord("", "@place", "word"))  # who works in Munich works for somebody, too
-    return _made(rest, values, _kind(values, "" if words[place].key == "@work" else "in"), is_single=is_single)
+    return made_fact(rest, values, kind_of(values, "" if words[place].key == "@work" else "in"), is_single=is_single)
 
 
 def _is_thing(word: SaidWord) -> bool:
@@ -229,7 +215,7 @@ def _by_leader(words: Sequence[SaidWord], place: int) -> Fact | None:
         values = before
     else:
         return None
-    return _made([word for word in listed if word not in values], values, "text", is_single=True)
+    return made_fact([word for word in listed if word not in values], values, "text", is_single=True)
 
 
 def _by_taste(words: Sequence[SaidWord], place: int) -> Fact | None:
@@ -239,7 +225,7 @@ def _by_taste(words: Sequence[SaidWord], place: int) -> Fact | None:
     is_plain = words[place + 1 : place + 2] and words[place + 1].text.casefold() not in ("to", "how", "when", "that")
     if not is_subject or not is_plain or len(after) > 3 or any(word.key.startswith("~") for word in after):
         return None
-    return _made([*before, words[place]], after, "text", is_single=False)
+    return made_fact([*before, words[place]], after, "text", is_single=False)
 
 
 def _by_place(words: Sequence[SaidWord], place: int) -> Fact | None:
@@ -268,7 +254,7 @@ def _by_place(words: Sequence[SaidWord], place: int) -> Fact | None:
     rest = [word for word in listed if word not in values]
     if all(word.key == relation.key for word in rest):
         return None  # nobody uses it
-    return _made(rest, values, _kind(values, ""), is_single=relation.key not in SOFT)
+    return made_fact(rest, values, kind_of(values, ""), is_single=True)
 
 
 def _is_called(values: Sequence[SaidWord]) -> bool:
@@ -296,11 +282,11 @@ def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
     is_named = any(word.key in PROPERTIES for word in slot)
     if not values or (_INDEFINITE.match(text) and not is_named) or words[verb].text.casefold() in _WAS:
         return None
-    kind = _kind(values, "")
+    kind = kind_of(values, "")
     is_participle = words[verb].text.casefold() == "been" or (is_named and values[0].text.endswith("ing"))
-    if kind == "text" and not _is_name(values) and (is_participle or not is_named):
+    if kind == "text" and not is_name(values) and (is_participle or not is_named):
         return None  # "the trial of X is promising" says how it is
-    return _made([*slot, *for_whom], values, kind, is_single=_has_one_value(slot))
+    return made_fact([*slot, *for_whom], values, kind, is_single=_has_one_value(slot))
 
 
 def _of_place(words: Sequence[SaidWord], verb: int, left: Sequence[SaidWord], right: Sequence[SaidWord]) -> Fact | None:
@@ -309,9 +295,9 @@ def _of_place(words: Sequence[SaidWord], verb: int, left: Sequence[SaidWord], ri
         return None  # `I'll be there at 3 pm` is no state
     kinds = {word.kind for word in right}
     if kinds <= {"when"} or kinds <= {"clock"}:
-        return _made(left, right, right[0].kind, is_single=len(right) == 1)
-    if right[0].role in ("in", "on") and _is_name(right):
-        return _made(left, right, "place", is_single=not (len(left) == 1 and left[0].kind == "name"))
+        return made_fact(left, right, right[0].kind, is_single=len(right) == 1)
+    if right[0].role in ("in", "on") and is_name(right):
+        return made_fact(left, right, "place", is_single=not (len(left) == 1 and left[0].kind == "name"))
     return None
 
 
@@ -324,7 +310,7 @@ def _of_having(words: Sequence[SaidWord], have: int) -> Fact | None:
     values, named = right[at + 1 :], right[: at + 1]
     if not values and at:
         values, named = right[:at], right[at:]  # `Anna has Olga as manager`
-    return _made([*left, *named], values, _kind(values, ""), is_single=_has_one_value([*left, *named]))
+    return made_fact([*left, *named], values, kind_of(values, ""), is_single=_has_one_value([*left, *named]))
 
 
 def _is_property(words: Sequence[SaidWord]) -> bool:
@@ -337,7 +323,7 @@ def _is_property(words: Sequence[SaidWord]) -> bool:
 
 
 def _has_one_value(slot: Sequence[SaidWord]) -> bool:
-    if any(word.key in SEVERAL for word in slot):
+    if any(word.key in SEVERAL for word in slot) or has_several(slot):
         return False
     # A plural has several values: "Anna's favourite colours".
     return not any(word.kind == "word" and word.text.endswith("s") and word.key == word.text[:-1] for word in slot)
@@ -357,41 +343,3 @@ def _run(listed: Sequence[SaidWord], start: int) -> list[SaidWord]:
             break
         values.append(word)
     return values
-
-
-def _is_name(values: Sequence[SaidWord]) -> bool:
-    return bool(values) and values[0].kind in ("name", "number", "when", "clock")
-
-
-def _kind(values: Sequence[SaidWord], role: str) -> str:
-    """The kind of a value."""
-    kinds = {word.kind for word in values}
-    if kinds == {"when"}:
-        return "when"
-    if kinds == {"clock"}:
-        return "clock"
-    units = {word.key for word in values if word.kind == "word"}
-    if "number" in kinds and kinds <= {"number", "word"} and all(key.startswith("@") for key in units):
-        return "number" if all(word.key[1:2].isdecimal() for word in values if word.kind == "number") else "text"
-    return "place" if role == "in" else "text"
-
-
-def _made(slot: Sequence[SaidWord], values: Sequence[SaidWord], kind: str, *, is_single: bool) -> Fact | None:
-    if not slot or not values or len(values) > _LONGEST_VALUE or (kind == "text" and _is_clause((*slot, *values))):
-        return None
-    keys = frozenset(word.key for word in slot)
-    if "@location" in keys and len(keys) > 1:
-        keys, kind = keys - {"@location"}, "place" if kind == "text" else kind
-    said = tuple(_as_written(word) if keys & EXACT else word.key for word in values)
-    return Fact(keys, kind, said, is_single, is_name=_is_name(values))
-
-
-def _is_clause(words: Sequence[SaidWord]) -> bool:
-    """Whether words hold another clause: `the code was made to reject it when …` tells no code."""
-    return any(
-        word.key in CLAUSES or (word.kind == "word" and word.role == "to" and word.key[0] != "@") for word in words
-    )
-
-
-def _as_written(word: SaidWord) -> str:
-    return f"#{word.text}" if word.kind == "number" else word.text

@@ -7,35 +7,47 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from findling.text.statements.facts import Fact, fact_of
-from findling.text.statements.periods import validity
-from findling.text.statements.relations import EXACT, MANY, PROPERTIES, RELATIONS
-from findling.text.statements.words import SaidWord, content, fold, written_words
+from findling.text.statements.facts import COLON, fact_of
+from findling.text.statements.periods import validity, word_table
+from findling.text.statements.relations import (
+    EXACT,
+    MANY,
+    MEASURES,
+    NO_FACTS,
+    PROPERTIES,
+    RELATIONS,
+    SOLE,
+    VALUE_KINDS,
+    Fact,
+    has_several,
+    shape_of,
+)
+from findling.text.statements.words import SaidWord, content, fold, in_order, lexicon, written_words
 
-__all__ = ["CONFLICT", "COPY", "UPDATE", "NearWords", "Reading", "compare", "read_statement"]
+__all__ = ["CONFLICT", "COPY", "UPDATE", "Reading", "compare", "read_statement"]
 
 COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
 """The same statement; a newer value that takes the place of an older one; two that may not hold together."""
 
-NearWords = Callable[[str, str], float]
-"""Closeness of two words in meaning: a cosine."""
-
-_NEAR = 0.7
-"""Least cosine of instant vectors of synonyms. Of 26 pairs 6 reach it, and of 24 that are alike and differ
-(`cheap` and `expensive`, `brother` and `sister`) one, which is among the opposites."""
-
 _FEWEST = 2
 """Words that a statement has at least. "That is great" says nothing that could be told from another one."""
 
-_MOST_NEAR = 2
-"""Most words of a statement that only meaning connects."""
+_LATELY = 30 * 86_400
+"""Seconds before a statement in which something has begun that it calls a change."""
+
+_LONGEST_SWAP = 3
+"""Most words of a value in whose place others stand."""
 
 
 class Reading(NamedTuple):
-    """A statement, understood. `words` are those that say something; `is_changed` that it speaks of a change."""
+    """A statement, understood. `words` are those that say something; `is_changed` that it speaks of a change.
+
+    `after` is the place of the first word behind the verb, which `is_copula` for `is`. `former` are words that it says
+    no longer hold: `instead of Jira`. `manner` is that of `_manner`.
+    """
 
     text: str
     words: tuple[SaidWord, ...]
@@ -46,6 +58,10 @@ class Reading(NamedTuple):
     has_ended: bool
     since: float | None
     until: float | None
+    after: int
+    is_copula: bool
+    former: frozenset[str]
+    manner: str
 
 
 def read_statement(text: str, now: float) -> Reading:
@@ -53,9 +69,12 @@ def read_statement(text: str, now: float) -> Reading:
     said = " ".join(text.split())
     plain = _LEAD.sub("", said)
     cut = _CORRECTED.sub("", plain)
+    named = _FROM.search(cut) if _CHANGING.search(cut) else None
+    former = plain[len(cut) :] if cut != plain else named["former"] if named else ""
     since, until, rest = validity(cut, now)
-    rest = _in_order(rest)
+    rest = in_order(rest)
     words = written_words(rest, now)
+    after, is_copula = _after_verb(rest, words, now)
     negations = sum(word.kind == "not" for word in words)
     is_past = _is_past(words)
     is_changed = cut != plain or _CHANGED_LEAD.match(said) is not None or any(word.kind == "change" for word in words)
@@ -64,62 +83,154 @@ def read_statement(text: str, now: float) -> Reading:
         words=tuple(word for word in content(words) if word.kind != "not"),
         fact=None if negations % 2 or is_past else fact_of(rest, now),
         is_negated=negations % 2 == 1,
-        is_changed=is_changed or _CHANGING.search(rest) is not None,
+        is_changed=is_changed or _CHANGING.search(rest) is not None or (since is not None and since > now - _LATELY),
         is_past=is_past,
         has_ended=_ENDED.search(said) is not None,
         since=since,
         until=until,
+        after=after,
+        is_copula=is_copula,
+        former=frozenset(word.key for word in content(written_words(former, now))),
+        manner=_manner(words),
     )
 
 
-def compare(old: Reading, new: Reading, near: NearWords | None = None) -> str:
+def compare(old: Reading, new: Reading) -> str:
     """`copy`, `update` or `conflict`; empty for statements that may stand beside each other."""
     if min(len(old.words), len(new.words)) < _FEWEST or old.is_past != new.is_past or "?" in (old.text + new.text):
         return ""
-    if old.is_negated != new.is_negated:
-        if not _is_same(old, new, None):
-            return ""
-        return UPDATE if new.has_ended else CONFLICT
-    if _is_same(old, new, near):
-        if _marks(old.text) != _marks(new.text):
-            return ""
-        return UPDATE if _differ(old.until, new.until) or _differ(old.since, new.since) else COPY
-    return _of_facts(old, new)
-
-
-def _of_facts(old: Reading, new: Reading) -> str:
-    """Two values of one slot: an update where only one can hold, else a conflict to look at."""
-    one, other = old.fact, new.fact
-    if one is None or other is None or not _same_slot(one, other) or _same_value(one, other):
+    if _are_other_names(old, new) or new.manner == "more":
         return ""
-    if one.slot & MANY:
-        return CONFLICT
+    if old.is_negated != new.is_negated:
+        is_named = (
+            new.has_ended
+            and len(old.words) > 2
+            and not Counter(w.key for w in old.words) - Counter(w.key for w in new.words)
+        )
+        if not is_named and not _is_same(old, new):
+            return ""
+        return UPDATE if new.has_ended or (new.is_changed and not _NEW.search(new.text)) else CONFLICT
+    if _is_same(old, new):
+        if _marks(old.text) != _marks(new.text) or _is_other_case(old, new):
+            return CONFLICT
+        return UPDATE if _differ(old.until, new.until) or _differ(old.since, new.since) else COPY
+    if "past" in (old.manner, new.manner) and not new.is_changed:
+        return ""
+    if old.fact and new.fact and _same_slot(old.fact, new.fact):
+        return _of_facts(old, new, old.fact, new.fact)
+    is_guess = any(form.search(new.text) for form in NO_FACTS)
+    return CONFLICT if (found := _of_swap(old, new)) and is_guess else found
+
+
+def _of_facts(old: Reading, new: Reading, one: Fact, other: Fact) -> str:
+    """Two values of one slot: an update where only one can hold, else a conflict to look at."""
+    if one.tail != other.tail and one.tail and other.tail:
+        return _of_swap(old, new)  # on alpha and on beta, a month and a year
+    if one.shape != other.shape and "exact" not in (one.shape, other.shape) and not new.is_changed:
+        return ""  # a street and a mail address, red and in the garage
     if set(one.value) < set(other.value) or set(other.value) < set(one.value):
         return CONFLICT if one.is_single and other.is_single else ""
-    if one.is_name != other.is_name and not new.is_changed:
-        return CONFLICT  # Anna's manager is Olga, and is nice
-    is_version = _named(one.value) == _named(other.value) != ()
-    if other.is_single and (one.is_single or new.is_changed or other.is_open):
+    is_shaped = one.shape == other.shape or {one.shape, other.shape} <= {"in", "text", "place"}
+    is_sure = one.tail == other.tail and one.is_name == other.is_name and is_shaped
+    if not is_sure or one.is_several or _are_doubtful(one.value, other.value):
+        return CONFLICT
+    return UPDATE if (other.is_single and (one.is_single or other.is_open)) or new.is_changed else CONFLICT
+
+
+def _of_swap(old: Reading, new: Reading) -> str:
+    """Statements that are equal but for one value behind the verb: an update if it says so, else a conflict."""
+    missing, added = _only_in(old, new), _only_in(new, old)
+    if new.former and new.former <= {word.key for word in old.words} and added:
+        missing = [place for place in missing if old.words[place].key not in RELATIONS]
+        return UPDATE if not missing and _is_phrase(new, added) else ""
+    shared = sum(not _CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
+    if shared < max(len(missing), len(added)) or not (_is_phrase(old, missing) and _is_phrase(new, added)):
+        return ""
+    one, other = old.words[missing[0]], new.words[added[0]]
+    shapes = {shape_of(one), shape_of(other)}
+    is_measure = shapes <= {"number", "clock"} or shapes == {"when"}
+    is_later = new.is_changed and not _NEW.search(new.text)
+    is_alike = len(shapes) == 1 and one.role == other.role
+    is_alike = is_alike and (not one.role or one.text[:1].isupper() == other.text[:1].isupper())
+    is_many = bool(old.manner or new.manner)
+    if not (is_alike and not is_many) and not is_later and not is_measure:
+        return ""
+    behind = [*new.words[added[-1] + 1 :], other][0]
+    if not is_measure and (behind.role == "of" != other.role or "~" in (one.key[0], other.key[0])):
+        return ""  # the capital of a country and its largest city; somebody else
+    keys = [[reading.words[place].key for place in places] for reading, places in ((old, missing), (new, added))]
+    if has_several(old.words[: old.after]) or _are_doubtful(*keys):
+        return CONFLICT
+    between = [word.text for word in new.words[new.after : added[0]]]
+    told = {word.key for word in old.words[: old.after] if word.role in ("", "of")}
+    is_count = is_alike and all(shape_of(new.words[place]) == "number" for place in added)
+    is_single = (
+        behind.key in MEASURES or any(word.key in VALUE_KINDS for word in old.words) or (new.is_copula and not between)
+    )
+    if (is_count and is_single) or (is_alike and told & SOLE):
         return UPDATE
-    return UPDATE if new.is_changed or is_version else CONFLICT
+    # `flaky on Windows` says where, `written in Python` what.
+    is_aside = bool(other.role) and not is_measure and not all(map(_DONE.search, between))
+    return UPDATE if is_later and not is_many and not is_aside else CONFLICT
 
 
-def _is_same(old: Reading, new: Reading, near: NearWords | None) -> bool:
+def _only_in(one: Reading, other: Reading) -> list[int]:
+    """Places of the words that another statement has not; words of a change are none."""
+    left = Counter(word.key for word in other.words)
+    places = []
+    for place, word in enumerate(one.words):
+        left[word.key] -= 1
+        if left[word.key] < 0 and not _CHANGING.fullmatch(word.text) and word.key not in one.former:
+            places.append(place)
+    return places
+
+
+def _is_phrase(reading: Reading, places: Sequence[int]) -> bool:
+    """Whether places are those of one value behind the verb."""
+    if not places or len(places) > _LONGEST_SWAP or places[0] < reading.after:
+        return False
+    # `from 9 to 5` is one value, `PostgreSQL on alpha` are two.
+    words = [reading.words[place] for place in places[1:]]
+    follows = [word.role in ("", "of") or (word.role == "to" and word.kind in ("number", "clock")) for word in words]
+    return places[-1] - places[0] == len(follows) and all(follows)
+
+
+def _are_doubtful(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether values may be one, or one in the other: a slip of a letter, the case of a code, a city in a country."""
+    regions = lexicon().lists["*region"]
+    if regions.isdisjoint(one) != regions.isdisjoint(other):
+        return True
+    ours, theirs = " ".join(one), " ".join(other)
+    if ours.casefold() == theirs.casefold():
+        return True
+    is_slip = len(ours) == len(theirs) and sum(map(str.__ne__, ours, theirs)) < 2
+    is_slip = is_slip or ours.startswith(theirs) or theirs.startswith(ours)
+    return is_slip and ours.replace(" ", "").isalpha() and len(ours) > 2
+
+
+def _are_other_names(old: Reading, new: Reading) -> bool:
+    """Whether two names have one stem: Ann is not Anne."""
+    named = [{word.key: fold(word.text) for word in one.words if word.kind == "name"} for one in (old, new)]
+    return any(named[1].get(key, text) != text for key, text in named[0].items())
+
+
+def _is_other_case(old: Reading, new: Reading) -> bool:
+    """Whether a secret or code is written in other letters."""
+    if not EXACT.search(old.text):
+        return False
+    written = [{word.key: word.text[1:] for word in one.words} for one in (old, new)]
+    return any(
+        fold(written[1].get(key, text)) == fold(text) != "" and written[1].get(key, text) != text
+        for key, text in written[0].items()
+    )
+
+
+def _is_same(old: Reading, new: Reading) -> bool:
     """Whether two statements say the same, but for a negation."""
     if old.fact and new.fact and _same_slot(old.fact, new.fact):
         return _same_value(old.fact, new.fact) and _same_order(old, new, old.fact.slot | new.fact.slot)
     ours, theirs = Counter(word.key for word in old.words), Counter(word.key for word in new.words)
-    if ours == theirs:
-        return _same_roles(old.words, new.words)
-    missing, added = list((ours - theirs).elements()), list((theirs - ours).elements())
-    if near is None or len(missing) != len(added) or len(missing) > _MOST_NEAR or len(missing) >= len(old.words):
-        return False
-    plain = {word.key: word for word in (*old.words, *new.words)}
-    if any(plain[key].kind != "word" for key in (*missing, *added)):
-        return False
-    paired = all(_are_near(plain[one].text, plain[other].text, near) for one, other in zip(missing, added, strict=True))
-    renamed = dict(zip(added, missing, strict=True))
-    return paired and _same_roles(old.words, [word._replace(key=renamed.get(word.key, word.key)) for word in new.words])
+    return ours == theirs and _same_roles(old.words, new.words)
 
 
 def _same_slot(one: Fact, other: Fact) -> bool:
@@ -136,16 +247,10 @@ def _same_slot(one: Fact, other: Fact) -> bool:
 
 
 def _same_value(one: Fact, other: Fact) -> bool:
-    if one.slot & EXACT:
+    if one.shape == "exact":
         return one.value == other.value
     ours, theirs = ([key for key in fact.value if key.startswith("#")] for fact in (one, other))
     return Counter(one.value) == Counter(other.value) and ours == theirs  # 03/04 is not 04/03
-
-
-def _named(value: Sequence[str]) -> tuple[str, ...]:
-    """The words of a value without its numbers: `postgresql` of PostgreSQL 16."""
-    words = tuple(key for key in value if not key.startswith(("#", "when:", "clock:", "@")))
-    return words if len(words) < len(value) else ()
 
 
 def _same_order(old: Reading, new: Reading, slot: frozenset[str]) -> bool:
@@ -197,28 +302,52 @@ _NOT_ALL = re.compile(
 )
 
 
-def _are_near(one: str, other: str, near: NearWords) -> bool:
-    # Instant vectors know Latin letters: of other words, which may be names, they know nothing.
-    if not all(text.isalpha() and fold(text).isascii() for text in (one, other)):
-        return False
-    pair = {one.casefold(), other.casefold()}
-    return not any(pair == set(opposite) for opposite in _OPPOSITES) and near(one, other) >= _NEAR
+def _after_verb(text: str, words: Sequence[SaidWord], now: float) -> tuple[int, bool]:
+    """The place of the first word behind the verb or colon among those that say something; whether that is `is`."""
+    if split := COLON.match(text):
+        return len(content(written_words(split["slot"], now))), True
+    listed = [word for word in content(words) if word.kind != "not"]
+    light = [word.key in _LIGHT_VERBS for word in words]
+    count, is_spoken = 0, False
+    for word, is_light in zip(words, light, strict=True):
+        if is_light:
+            return count, word.key == "=be"
+        is_spoken = is_spoken or word.text.casefold() in _SPEAKERS
+        if word not in listed[count : count + 1] or word.text.casefold() in _SPEAKERS:
+            continue
+        before = listed[count - 1].text if count else ""
+        is_verb = word.kind == "word" and not word.role and word.text.endswith("s") != before.endswith("s")
+        is_order = word.key == "@use" or (count and (word.key in RELATIONS or is_verb))
+        count += 1
+        if is_spoken or (is_order and not any(light)):
+            return count, False
+    # `Answer in German`, and `note 5 about the boiler`
+    return 1 + (len(listed) > 1 and listed[1].kind == "number" and not listed[1].role), False
 
 
-def _in_order(text: str) -> str:
-    """The statement with its subject first: `Otis sits in room 5` for `In room 5 sits Otis`."""
-    turned = _TURNED.match(text)
-    if turned is None or _ARTICLE.search(turned["place"]) or _TWO_THINGS.search(turned["place"]):
-        return text
-    return f"{turned['subject']} {turned['verb']} {turned['word'].lower()} {turned['place']}"
+def _manner(words: Sequence[SaidWord]) -> str:
+    """`more` for what is added, `past` for what happened once, `many` for what may be so of several things."""
+    if any(word.key == "=also" for word in words):
+        return "more"
+    many = lexicon().lists["*many"] | MANY
+    is_made = any(word.key in ("=be", "=have") for word in words)
+    if any(map(_CHANGING.fullmatch, (word.text for word in words))):
+        return ""
+    plain = [word for word in words if word.kind in ("word", "light")]
+    if not is_made and any(_PAST.fullmatch(word.text) or _STATES.get(word.text.casefold()) == "past" for word in plain):
+        return "past"
+    return "many" if any(word.key in many or word.key == "=have" for word in plain) else ""
 
 
-_TURNED = re.compile(
-    r"^(?P<word>In|On|At|For|From|Bei|Auf|À) (?P<place>\S+(?: \S+){0,2}?) (?P<verb>[a-zäöüß]+[st]) "
-    r"(?P<subject>(?:(?:the|der|die|das|le|la) )?[^,]+?)\.?$"
+_LIGHT_VERBS = frozenset({"=be", "=have", "=take", "=listen", "=will"})
+_SPEAKERS = frozenset("i we you they he she it ich wir ihr er sie es je nous vous il elle ils on yo ik wij".split())
+_PAST = re.compile(r"\w{2,}[^\We]ed")
+_STATES = word_table("state")
+_DONE = re.compile(r"(?:ed|en|wn|un|lt|pt|t|ée?s?|ado|ido|ato)$", re.IGNORECASE)
+_NEW = re.compile(r"\b(?:new|neue?[rsnm]?|nouve\w+|nuev[oa]|nuov[oa])\b", re.IGNORECASE)
+_FROM = re.compile(
+    r"\b(?:from|von|vom|de|du|desde) (?P<former>\S+(?: \S+)?) (?:to|auf|zu|zum|à|au|a|al) ", re.IGNORECASE
 )
-_TWO_THINGS = re.compile(r"\b[a-zäöüß]+ [A-ZÄÖÜ][a-zäöüß]")
-_ARTICLE = re.compile(r"\b(?:the|our|my|der|die|das|we|i)\b|,", re.IGNORECASE)
 
 
 def _is_past(words: Sequence[SaidWord]) -> bool:
@@ -226,25 +355,17 @@ def _is_past(words: Sequence[SaidWord]) -> bool:
     before = ""
     for place, word in enumerate(words):
         text = word.text.casefold().partition(" ")[0]
-        if text in _OVER and before not in ("=be", "=have"):
+        if _STATES.get(text) == "over" and before not in ("=be", "=have"):
             return True
         after = [later.text.casefold() for later in words[place + 1 : place + 3]]
         if (
-            text in _WAS
+            _STATES.get(text) == "was"
             and word.key == "=be"
-            and not any(one.endswith(("ed", "en", "t")) or one in _BECAME for one in after[:1])
+            and not any(one.endswith(("ed", "en", "t")) or _STATES.get(one) in ("became", "past") for one in after[:1])
         ):
-            return not any(_CHANGING.search(one) or one in _BECAME for one in after)
+            return not any(_CHANGING.search(one) or _STATES.get(one) in ("became", "past") for one in after)
         before = word.key if word.kind == "light" else ""
     return False
-
-
-_WAS = frozenset({"was", "were", "war", "waren", "était", "étaient", "era"})
-_BECAME = frozenset({"born", "geboren", "née", "né", "set", "cut", "put", "made", "led", "held", "built", "sent"})
-_OVER = frozenset(
-    "lived resided worked drove reported sat owned liked preferred wohnte lebte arbeitete leitete fuhr kostete hieß "
-    "habitait vivait travaillait vivía trabajaba".split()
-)
 
 
 def _differ(one: float | None, other: float | None) -> bool:
@@ -272,17 +393,4 @@ _CHANGING = re.compile(
 )
 _ENDED = re.compile(
     r"\b(?:no longer|not any ?more|any ?more|nicht mehr|nicht länger|ne .{1,30} plus|ya no)\b", re.IGNORECASE
-)
-_OPPOSITES = tuple(
-    tuple(pair.split("/"))
-    for pair in (
-        "left/right first/last cheap/expensive brother/sister buy/sell buys/sells bought/sold mother/father "
-        "husband/wife son/daughter north/south east/west up/down before/after open/closed accept/reject "
-        "accepted/rejected allow/forbid win/lose won/lost male/female increase/decrease more/less most/least "
-        "morning/evening day/night upper/lower top/bottom start/stop enable/disable enabled/disabled private/public "
-        "internal/external black/white hot/cold borrow/lend borrowed/lent arrive/depart arrives/departs "
-        "minimum/maximum min/max input/output upstream/downstream import/export boy/girl uncle/aunt inside/outside "
-        "indoor/outdoor light/dark weekday/weekend even/odd true/false yes/no client/server read/write "
-        "breakfast/dinner lunch/dinner spring/autumn summer/winter red/blue red/green violin/cello tea/coffee"
-    ).split()
 )

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 __all__ = [
     "LATER",
     "NEAREST",
     "PAST",
+    "WORDS",
     "Period",
     "Validity",
     "periods",
     "read_day",
     "shown_day",
     "validity",
+    "word_table",
 ]
 
 NEAREST, PAST, LATER = "nearest", "past", "later"
@@ -39,64 +43,24 @@ class Validity(NamedTuple):
     rest: str
 
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan januar jänner janvier enero",
-            "february feb februar février febrero",
-            "march mar märz mars marzo",
-            "april apr avril abril",
-            "may mai mayo",
-            "june jun juni juin junio",
-            "july jul juli juillet julio",
-            "august aug août agosto",
-            "september sept sep septembre septiembre",
-            "october oct oktober octobre octubre",
-            "november nov novembre noviembre",
-            "december dec dezember décembre diciembre",
-        ),
-        1,
-    )
-    for name in names.split()
-}
-_WEEKDAYS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "monday montag lundi lunes",
-            "tuesday dienstag mardi martes",
-            "wednesday mittwoch mercredi miércoles",
-            "thursday donnerstag jeudi jueves",
-            "friday freitag vendredi viernes",
-            "saturday samstag sonnabend samedi sábado",
-            "sunday sonntag dimanche domingo",
-        )
-    )
-    for name in names.split()
-}
-_DAYS = {
-    "today": 0, "heute": 0, "aujourd'hui": 0, "hoy": 0,
-    "yesterday": -1, "gestern": -1, "hier": -1, "ayer": -1, "vorgestern": -2,
-    "tomorrow": 1, "morgen": 1, "demain": 1, "mañana": 1, "übermorgen": 2,
-}  # fmt: skip
-_UNITS = {
-    name: unit
-    for unit, names in {
-        "d": "day days tag tage tagen jour jours día días",
-        "w": "week weeks woche wochen semaine semaines semana semanas",
-        "m": "month months monat monats monate monaten mois mes meses",
-        "y": "year years jahr jahre jahren an ans année años año",
-    }.items()
-    for name in names.split()
-}
-_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "einem": 1, "einer": 1,
-           "zwei": 2, "drei": 3, "vier": 4, "un": 1, "une": 1, "deux": 2, "trois": 3}  # fmt: skip
-_TURNS = {
-    **dict.fromkeys("last previous letzte letzten letzter letztes vergangene vergangenen pasado pasada".split(), -1),
-    **dict.fromkeys("this diese diesen dieser dieses este esta cette ce".split(), 0),
-    **dict.fromkeys("next nächste nächsten nächster nächstes kommende kommenden próximo próxima".split(), 1),
-}
+WORDS = Path(__file__).with_name("data") / "statement-words.txt"
+"""The data file of all words."""
+
+
+@cache
+def word_table(name: str) -> dict[str, str]:
+    """Words of the data file, each with the name of its group; the last group of a word counts."""
+    lines = (line.partition(": ") for line in WORDS.read_text(encoding="utf-8").splitlines())
+    listed = next(listed for key, _, listed in lines if key == f"%{name}")
+    return {word: group.split()[0] for group in listed.split(", ") for word in group.split()[1:]}
+
+
+def _numbered(name: str) -> dict[str, int]:
+    return {word: int(number) for word, number in word_table(name).items()}
+
+
+_MONTHS, _WEEKDAYS, _DAYS, _COUNTS, _TURNS = map(_numbered, ("month", "weekday", "day", "count", "turn"))
+_UNITS = word_table("unit")
 
 
 def _any(names: object) -> str:

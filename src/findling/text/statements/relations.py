@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from findling.text.statements.words import SaidWord, lexicon
 
 __all__ = [
     "AFTER",
     "CHANGES",
     "CLAUSES",
     "EXACT",
+    "LONGEST_VALUE",
     "MANY",
+    "MEASURES",
     "MOVES",
     "NOUNS",
     "NO_FACTS",
@@ -18,15 +25,25 @@ __all__ = [
     "RELATIONS",
     "SEVERAL",
     "SOFT",
+    "SOLE",
     "SOMEBODY",
     "TEAMS",
     "UNITS",
     "VALUE_KINDS",
     "VERBS",
+    "Fact",
+    "has_several",
+    "is_name",
+    "kind_of",
+    "made_fact",
+    "shape_of",
 ]
 
 UNITS = frozenset({"@euro", "@dollar", "@pound", "@percent", "@day", "@week", "@month", "@year"})
 """Units of a number."""
+
+MEASURES = lexicon().lists["*measure"]
+"""Words behind a number of which a thing has one."""
 
 VERBS = frozenset({"=be", "=take", "=listen"})
 """Verbs that only connect a thing and its value."""
@@ -45,34 +62,33 @@ AFTER = frozenset({"@manager", "@use", "@car", "@room", "@version", "@name", "@r
 MANY = frozenset({"@like", "@hate", "@speak"})
 """Relations with many values: nothing makes a newer one certain."""
 
-SOFT = frozenset({"@use", "@car", "@role", "@doctor"})
+SOFT = lexicon().lists["*soft"]
 """Relations that may have several values: only a word such as `now` makes a newer one certain."""
 
 RELATIONS = frozenset({*VALUE_KINDS, *AFTER, *MANY, "@live", "@host", "@work", "@location", "@leader", "@owner"})
 """Concepts that may be meant without a word: Apollo moved to Friday."""
 
-PROPERTIES = frozenset(
-    "@phone @email @password @birthday @deadline @price @rent @salary @manager @leader @owner @contact @location "
-    "@version @size @room @car @name @role @doctor @spouse @work @open @close @start @end @ship @host code pin port "
-    "address usernam login colour color status budget limit target capac ip url region branch height weight age "
-    "capit currenc landlord dentist teacher supplier provid nicknam titl database iban vat platform languag adress "
-    "farb alter nam hauptstadt datenbank port adresse couleur capital limite extens floor gate platform seat tabl "
-    "winner presid ceo cto director chair chairman mayor captain coach mascot slogan motto wallpap thermostat".split()
-)
+PROPERTIES = lexicon().lists["*property"]
 """Nouns, by their stems, that name one property of a thing."""
 
-SEVERAL = frozenset(
-    "friend @child son daughter brother sister cousin uncl aunt hobbi languag skill pet cat dog colleagu member goal "
-    "ingredi @allergy interest idea problem issu option featur reason exampl advantag part rule fear dream wish talent "
-    "freund bruder schwest sohn tocht hobby sprach haustier katz hund @like @hate @speak @prefer".split()
-)
+_KIN = lexicon().lists["*kin"]
+"""People and animals of whom somebody may have several: only a name tells which one is meant."""
+
+SOLE = lexicon().lists["*sole"]
+"""Words of what is one by itself: somebody's favourite, the default."""
+
+SEVERAL = lexicon().lists["*several"]
 """Things of which somebody may have several."""
 
 NOUNS = frozenset({"@manager", "@leader", "@car", "@room", "@version", "@name", "@role", "@work"})
 """Relations that are nouns behind an article or an owner."""
 
-EXACT = frozenset({"@password", "code", "pin", "login", "usernam", "token", "key"})
-"""Properties whose values differ by the case of a letter."""
+EXACT = re.compile(
+    r"pass(?:word|code|phrase)|\bpin\b|\bcodes?\b|token|(?:\b|_)keys?\b|secret|credential|login|user_?name|serial|"
+    r"\bhash|kennwort|passwort|schlüssel|geheim|mot de passe|\bclés?\b|contraseña|\bclave|segreto|wachtwoord",
+    re.IGNORECASE,
+)
+"""Words of secrets and codes, which differ by the case of a letter."""
 
 OWNING = frozenset("my our his her their your its mein meine unser unsere sein seine ihr ihre".split())
 """Words that say whose a thing is."""
@@ -104,12 +120,10 @@ CHANGES = (
 MOVES = re.compile(r"mov|relocat|gezogen|déménag|mudó", re.IGNORECASE)
 """Changes of a place."""
 
-CLAUSES = frozenset(
-    "when but because if which what while where than although unless whether weil wenn aber obwohl".split()
-)
+CLAUSES = lexicon().lists["*clause"]
 """Words that begin another clause."""
 
-TEAMS = frozenset("team group depart divis project unit class committe board squad abteil projekt gruppe".split())
+TEAMS = lexicon().lists["*team"]
 """Groups that somebody joins, and lives where he did."""
 
 SOMEBODY = re.compile(
@@ -133,3 +147,98 @@ NO_FACTS = (
     ),
 )
 """Statements of the past, guesses and wishes, quotations, and something that only a text before it names."""
+
+
+class Fact(NamedTuple):
+    """A value of a slot.
+
+    `slot` holds the words of subject and property in any order. `kind` tells values that can replace each other: a
+    `when`, a `clock`, a `number`, a `place` or a `text`. `is_single` says that only one value can hold at a time.
+    `is_open` says that the words name no property, as in "Apollo moved to Friday". `is_name` says that the value has a
+    capital or a number in front. `shape` tells a street from a mail address. `tail` has words behind a preposition in
+    the value: `on alpha`, `in 2020`, and units. `is_several` says that another value may be one of another thing.
+    """
+
+    slot: frozenset[str]
+    kind: str
+    value: tuple[str, ...]
+    is_single: bool
+    is_open: bool = False
+    is_name: bool = False
+    shape: str = ""
+    tail: frozenset[str] = frozenset()
+    is_several: bool = False
+
+
+LONGEST_VALUE = 8
+"""Words of a value at most."""
+
+
+def is_name(values: Sequence[SaidWord]) -> bool:
+    """Whether a value begins with a name, a number or a day."""
+    return bool(values) and values[0].kind in ("name", "number", "when", "clock")
+
+
+def kind_of(values: Sequence[SaidWord], role: str) -> str:
+    """The kind of a value."""
+    kinds = {word.kind for word in values}
+    if kinds == {"when"}:
+        return "when"
+    if kinds == {"clock"}:
+        return "clock"
+    units = {word.key for word in values if word.kind == "word"}
+    if "number" in kinds and kinds <= {"number", "word"} and all(key[0] == "@" or key in MEASURES for key in units):
+        return "number" if all(word.key[1:2].isdecimal() for word in values if word.kind == "number") else "text"
+    return "place" if role == "in" else "text"
+
+
+def made_fact(
+    slot: Sequence[SaidWord], values: Sequence[SaidWord], kind: str, *, is_single: bool, is_key: bool = False
+) -> Fact | None:
+    """The fact of a slot, or of a key, and its value; none for too long a value, or one with a clause of its own."""
+    if not slot or not values or len(values) > LONGEST_VALUE or (kind == "text" and _is_clause((*slot, *values))):
+        return None
+    keys = frozenset(word.key for word in slot)
+    if "@location" in keys and len(keys) > 1:
+        keys, kind = keys - {"@location"}, "place" if kind == "text" else kind
+    is_exact = EXACT.search(" ".join(word.text for word in slot)) is not None
+    said = tuple(_as_written(word) if is_exact else word.key for word in values)
+    is_sole = any(key in SOLE or key.startswith("liebling") for key in keys)
+    is_several = has_several(slot) or bool(keys & SEVERAL)
+    first = next((word for word in values if not word.key.startswith("@")), values[0])
+    # "The code is ugly" and "the key is small" tell no code and no key.
+    is_told = is_key or "@password" in keys or is_name([first])
+    is_known = is_sole or (is_told and not keys & SOFT and (is_exact or kind == "number" or bool(keys & PROPERTIES)))
+    shape = "exact" if is_exact else kind if kind == "place" else shape_of(first)
+    begin = next((place for place, word in enumerate(values) if place and word.role not in ("", "of")), len(values))
+    tail = frozenset(word.key for place, word in enumerate(values) if place >= begin or word.key in UNITS | MEASURES)
+    is_single = is_single and is_known and not is_several
+    return Fact(keys, kind, said, is_single, False, is_name([first]), shape, tail, is_several)
+
+
+def has_several(words: Sequence[SaidWord]) -> bool:
+    """Whether words name somebody's kin, and nobody by name or number: a brother may be another one."""
+    heads = [
+        word for word, after in zip_longest(words, words[1:]) if after is None or after.role or after.key[0] == "@"
+    ]
+    is_told = any(word.kind in ("name", "number") and word.role != "of" and word.key not in _KIN for word in words)
+    return not is_told and any(word.key in _KIN for word in heads)
+
+
+def shape_of(word: SaidWord) -> str:
+    """The kind of a value by its first word: a mail address, a number, a day, a text, or a text in a place."""
+    if word.kind in ("word", "name"):
+        return "in" if word.role in ("in", "on") else "text"
+    is_text = word.kind == "number" and word.key[1:2].isalpha()
+    return "mail" if "@" in word.key else "url" if "://" in word.key else "text" if is_text else word.kind
+
+
+def _is_clause(words: Sequence[SaidWord]) -> bool:
+    """Whether words hold another clause: `the code was made to reject it when …` tells no code."""
+    return any(
+        word.key in CLAUSES or (word.kind == "word" and word.role == "to" and word.key[0] != "@") for word in words
+    )
+
+
+def _as_written(word: SaidWord) -> str:
+    return f"#{word.text}" if word.kind == "number" else word.text

@@ -6,15 +6,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from findling.text.analysis.stemming import stem
-from findling.text.statements.periods import NEAREST, periods
+from findling.text.statements.periods import NEAREST, WORDS, periods, word_table
 
-__all__ = ["Lexicon", "SaidWord", "content", "fold", "lexicon", "written_words"]
-
-_FILE = Path(__file__).with_name("data") / "statement-words.txt"
+__all__ = ["Lexicon", "SaidWord", "content", "fold", "in_order", "lexicon", "written_words"]
 
 
 class SaidWord(NamedTuple):
@@ -31,10 +28,11 @@ class SaidWord(NamedTuple):
 
 
 class Lexicon(NamedTuple):
-    """Words as they are listed, and stems of phrases by their first one, each with its concept."""
+    """Words as they are listed, and stems of phrases by their first one, each with its concept; stems of lists."""
 
     words: dict[str, str]
     phrases: dict[str, list[tuple[tuple[str, ...], str]]]
+    lists: dict[str, frozenset[str]]
 
 
 @cache
@@ -42,9 +40,13 @@ def lexicon() -> Lexicon:
     """The words of the data file. A word belongs to the first concept that names it; long phrases come first."""
     words: dict[str, str] = {}
     phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for line in _FILE.read_text(encoding="utf-8").splitlines():
+    lists: dict[str, frozenset[str]] = {}
+    for line in WORDS.read_text(encoding="utf-8").splitlines():
         concept, _, listed = line.partition(": ")
-        if not listed or line.startswith("#"):
+        if not listed or line[0] in "#%":
+            continue
+        if concept.startswith("*"):
+            lists[concept] = frozenset(_root(fold(word)) for word in listed.split())
             continue
         single, *several = listed.split(", ")
         for word in single.split():
@@ -54,7 +56,7 @@ def lexicon() -> Lexicon:
             phrases.setdefault(roots[0], []).append((roots, concept))
     for found in phrases.values():
         found.sort(key=lambda one: -len(one[0]))
-    return Lexicon(words, phrases)
+    return Lexicon(words, phrases, lists)
 
 
 @lru_cache(maxsize=4_000)
@@ -75,6 +77,22 @@ def content(words: Sequence[SaidWord]) -> list[SaidWord]:
     return [word for word in words if word.kind not in ("light", "change")]
 
 
+def in_order(text: str) -> str:
+    """The statement with its subject first: `Otis sits in room 5` for `In room 5 sits Otis`."""
+    turned = _TURNED.match(text)
+    if turned is None or _ARTICLE.search(turned["place"]) or _TWO_THINGS.search(turned["place"]):
+        return text
+    return f"{turned['subject']} {turned['verb']} {turned['word'].lower()} {turned['place']}"
+
+
+_TURNED = re.compile(
+    r"^(?P<word>In|On|At|For|From|Bei|Auf|À) (?P<place>\S+(?: \S+){0,2}?) (?P<verb>[a-zäöüß]+[st]) "
+    r"(?P<subject>(?:(?:the|der|die|das|le|la) )?[^,]+?)\.?$"
+)
+_TWO_THINGS = re.compile(r"\b[a-zäöüß]+ [A-ZÄÖÜ][a-zäöüß]")
+_ARTICLE = re.compile(r"\b(?:the|our|my|der|die|das|we|i)\b|,", re.IGNORECASE)
+
+
 _CLOCK = (
     r"[0-2]?[0-9](?:[:.][0-5][0-9])?[\s\u202f]?(?:[ap]\.?m\b\.?|uhr\b|o'clock\b)"
     r"|[0-2]?[0-9]:[0-5][0-9]\b|[0-2]?[0-9]h[0-5]?[0-9]?\b"
@@ -86,28 +104,7 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W_]+(?:[-.’'_/][^\W_]+|\+\+|#)*)|(?P<sign>[€$£%])",
     re.IGNORECASE,
 )
-_NUMBERS = {
-    name: str(number)
-    for number, names in {
-        2: "two zwei deux dos", 3: "three drei trois tres", 4: "four vier quatre cuatro", 5: "five fünf cinq cinco",
-        6: "six sechs seis", 7: "seven sieben sept siete", 8: "eight acht huit ocho", 9: "nine neun neuf nueve",
-        10: "ten zehn dix diez", 11: "eleven elf onze once", 12: "twelve zwölf douze doce", 15: "fifteen fünfzehn",
-        20: "twenty zwanzig vingt", 30: "thirty dreißig", 40: "forty vierzig", 50: "fifty fünfzig",
-        60: "sixty sechzig", 90: "ninety neunzig", 100: "hundred hundert",
-    }.items()
-    for name in names.split()
-}  # fmt: skip
-_ROLES = {
-    **dict.fromkeys("of von vom de du des del d".split(), "of"),
-    **dict.fromkeys("in at im am an bei dans chez en à au aux".split(), "in"),
-    **dict.fromkeys("on auf sur onto".split(), "on"),
-    **dict.fromkeys("against gegen contre contra".split(), "against"),
-    **dict.fromkeys("to zu zum zur nach into".split(), "to"),
-    **dict.fromkeys("for für pour para".split(), "for"),
-    **dict.fromkeys("from aus ab depuis desde".split(), "from"),
-    **dict.fromkeys("by durch par por".split(), "by"),
-    **dict.fromkeys("with mit avec con".split(), "with"),
-}
+_NUMBERS, _ROLES = word_table("number"), word_table("role")
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
 _NEGATED = re.compile(r"(?i)(.+)n['’]t$|(can)not$")
 _SHORTENED = re.compile(r"(?i)(.+)['’](?:re|ve|ll|m|d)$")

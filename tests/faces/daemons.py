@@ -40,7 +40,7 @@ class Daemon(NamedTuple):
 
 def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a client of this process wait for a daemon on a busy machine, and not search by itself after 2 s."""
-    monkeypatch.setitem(call_daemon.__kwdefaults__, "patience_s", PATIENCE_S)
+    monkeypatch.setitem(call_daemon.__kwdefaults__ or {}, "patience_s", PATIENCE_S)
 
 
 @contextmanager

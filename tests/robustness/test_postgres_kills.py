@@ -183,7 +183,7 @@ def kill(victim: str, worker: BoundedProcess, server: PostgresServer, chance: ra
     else:
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             found = connection.execute(
-                "SELECT pid FROM pg_stat_activity WHERE application_name = 'worker' ORDER BY state, pid"
+                "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'worker%' ORDER BY state, pid"
             ).fetchall()
             (pid,) = chance.choice(found)
             if victim == "connection":

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
 
@@ -18,6 +22,7 @@ from findling.service.settings.settings import load_settings
 from findling.service.workspace.store_url import connect_workspace
 from findling.service.workspace.workspace import backend_at
 from tests.counts import IS_LONG, tries
+from tests.poolers import pooled, why_no_pooler
 from tests.postgres_servers import PostgresServer
 from tests.processes import PATIENCE_S, BoundedProcess
 
@@ -81,6 +86,78 @@ with open_engine(".", settings=settings) as engine:
             engine.forget([f"note:{299 + count:05}"] if count % 2 else [])
 print(count, flush=True)
 """
+
+
+_INDEX_RUN = """
+import sys
+from findling.pipelines.indexing.fanout import Legs
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import load_settings
+from findling.stores.postgres.truth import store
+
+values = {"store.url": sys.argv[1], "semantic.model": "none", "index.batch_bytes": 2000, "index.workers": 1}
+owner, name = (store, "put_documents") if sys.argv[2] == "within a batch" else (Legs, "write")
+usual, turns = getattr(owner, name), []
+
+
+def pausing(*args):
+    done = usual(*args)
+    turns.append(done)
+    if len(turns) == 2:
+        print("paused", flush=True)
+        sys.stdin.readline()
+    return done
+
+
+setattr(owner, name, pausing)
+with open_engine(".", settings=load_settings(None).override(values, "test")) as engine:
+    report = engine.index()
+    assert all(check.ok for check in engine.check() if check.name != "disk space"), list(engine.check())
+    print(report.added, engine.search("quay", mode="keyword", limit=0).total, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("moment", ["between batches", "within a batch"])
+@pytest.mark.parametrize("way", ["straight", "pooled"])
+def test_a_note_gets_between_the_batches_of_another_host_and_past_one_that_sleeps(
+    moment: str, way: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    root, is_asleep = tmp_path / "tree", moment == "within a batch"
+    root.mkdir()
+    for number in range(12):
+        (root / f"{number}.md").write_text(f"The quay number {number}. " + f"Some words {number}. " * 50)
+    with ExitStack() as stack:
+        place = postgres.place("hosts")
+        if way == "pooled":
+            if why_no_pooler():
+                pytest.skip(why_no_pooler())
+            pooler = stack.enter_context(pooled(postgres, connections=8))
+            place = f"{pooler}?pooler=transaction#{place.partition('#')[2]}"
+        own = {"FINDLING_HOME": str(tmp_path / "a"), "FINDLING_CONFIG": str(tmp_path / "none.toml")}
+        command = [sys.executable, "-c", _INDEX_RUN, place, moment]
+        indexing = BoundedProcess(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=root, env={**os.environ, **own})
+        stack.callback(indexing.kill)
+        assert indexing.stdout is not None
+        assert indexing.stdout.readline() == "paused\n", indexing.communicate()
+        if is_asleep:
+            indexing.send_signal(signal.SIGSTOP)
+        settings = load_settings(None, environ={"FINDLING_HOME": str(tmp_path / "b")})
+        settings = settings.override({"semantic.model": "none"}, "test")
+        name = connect_workspace(place, home=tmp_path / "b")
+        told: list[str] = []
+        with open_engine(".", workspace=name, settings=settings) as engine:
+            engine.queue.tell = told.append
+            # A wait for the end of the run, or for the host to wake, would be one for ever.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(engine.memories.remember, "The ferry leaves the quay at nine.").result(PATIENCE_S)
+            if is_asleep:
+                assert told and socket.gethostname()[:25] in told[0] and f"({indexing.pid}), for " in told[0], told
+                indexing.send_signal(signal.SIGCONT)
+            out, err = indexing.communicate("go on\n")
+            assert (out, indexing.returncode) == ("12 13\n", 0), err
+            assert engine.search("quay", mode="keyword", limit=0).total == 13
+            assert engine.opened.files.store.integrity() == []
 
 
 def test_a_host_brings_up_its_legs_while_another_writes_on(postgres: PostgresServer, tmp_path: Path) -> None:

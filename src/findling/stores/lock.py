@@ -8,15 +8,29 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 from findling.domain.errors import LockedError, PathNotFoundError, ReadOnlyError
 
-__all__ = ["WriteLock"]
+__all__ = ["HostLock", "WriteLock"]
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.02
 """A write holds the lock for some 5 ms: a longer pause lets others pass."""
+
+
+@runtime_checkable
+class HostLock(Protocol):
+    """A lock between hosts; implements `BackendLock`. A holder that writes in batches lends it to others in between."""
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Take the lock, or take it back, waiting up to `timeout_s` seconds; return whether it was taken."""
+
+    def lend(self) -> None:
+        """Leave the lock to other hosts until it is acquired again; other processes of this one stay excluded."""
+
+    def held_by(self) -> str:
+        """The host and the process that hold the lock, and for how long, for messages; empty when nobody does."""
 
 
 class WriteLock:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from findling.domain.errors import CorruptError
+from findling.domain.errors import CorruptError, LockedError, UnreachableError
 from findling.domain.ports import Change, LegIndex, TruthStore
 from findling.domain.resources import MADE_BY_MODELS, Chunk, Document
 from findling.text.chunking.chunk_plan import passage
@@ -14,11 +15,15 @@ from findling.text.chunking.chunk_plan import passage
 if TYPE_CHECKING:
     from findling.domain.backends import VectorTable
     from findling.domain.ports import Vectors
+    from findling.stores.lock import HostLock
 
 __all__ = ["InstantLeg", "Legs", "RefinedLeg", "catch_up", "to_rows"]
 
 
 _ROWS_AT_A_TIME = 2048
+
+_PATIENCE_S = 600.0
+"""Longest wait for a turn that another host has."""
 
 
 _Added = tuple[Document, int, Chunk, int]
@@ -170,11 +175,18 @@ def catch_up(store: TruthStore, leg: LegIndex) -> bool:
 
 
 class Legs:
-    """Legs that stay in step with the truth, because writes pass through them. The caller holds the write lock."""
+    """Legs that stay in step with the truth, because writes pass through them. The caller holds the write lock.
 
-    def __init__(self, store: TruthStore, *legs: LegIndex) -> None:
+    With `by_turns`, each write takes a `turn` of its own: other hosts write in between, and legs follow them.
+    """
+
+    def __init__(self, store: TruthStore, *legs: LegIndex, turn: HostLock | None = None) -> None:
         self._store = store
         self._legs = legs
+        self._turn = turn
+        self._seq = store.seq()
+        self.by_turns, self.turn_s = False, 0.0
+        """Seconds of the last turn: so long another host has waited for it."""
 
     @property
     def analyses(self) -> bool:
@@ -192,17 +204,47 @@ class Legs:
             from findling.pipelines.indexing.situated import carried
 
             documents = carried(self._store, documents)
-        changes = self._store.write(documents, deleted_rids)
-        for leg in self._legs:
-            leg.apply(changes)
+        if self.by_turns and self._turn is not None:
+            documents, deleted_rids = list(documents), list(deleted_rids)
+            try:
+                changes = self._write(self._turn, documents, deleted_rids)
+            except (LockedError, UnreachableError):  # a host that has slept lost its turn, and what it was writing
+                changes = self._write(self._turn, documents, deleted_rids)
+        else:
+            changes = self._store.write(documents, deleted_rids)
+        self._apply(changes)
         return changes
 
     def commit(self) -> None:
-        """Make every leg durable as far as the truth has come."""
-        seq = self._store.seq()
+        """Make every leg durable as far as they have come."""
         for leg in self._legs:
-            if leg.seq() != seq:
-                leg.commit(seq)
+            if leg.seq() != self._seq:
+                leg.commit(self._seq)
+
+    def take_turn(self) -> None:
+        """Hold the lock again, and follow what other hosts have written meanwhile. Raises LockedError."""
+        if self._turn is None:
+            return
+        if not self._turn.acquire(_PATIENCE_S):
+            raise LockedError(f"another process is writing: {self._turn.held_by()}", hint="do the same again")
+        if self._store.seq() != self._seq:
+            self._apply(list(self._store.changes(self._seq)))
+
+    def _write(self, turn: HostLock, documents: Iterable[Document], deleted_rids: Iterable[str]) -> list[Change]:
+        """Write to the truth in a turn of its own."""
+        self.take_turn()
+        started = time.monotonic()
+        try:
+            return self._store.write(documents, deleted_rids)
+        finally:
+            turn.lend()
+            self.turn_s = time.monotonic() - started
+
+    def _apply(self, changes: Sequence[Change]) -> None:
+        for leg in self._legs:
+            leg.apply(changes)
+        if changes:
+            self._seq = changes[-1].seq
 
 
 def _passage(document: Document, chunk: Chunk) -> str:

@@ -31,6 +31,9 @@ __all__ = ["Admission", "update"]
 _FIRST_BATCH_BYTES = 500_000
 """Text in the first batch of a run; each batch is four times as large as the one before, up to the largest."""
 
+_TURN_S = 0.7
+"""The longest turn that a batch should take: a note of another host waits for it, and is to be kept within 3 s."""
+
 _FIRST_COMMIT_S, _COMMIT_BYTES = 5.0, 64_000_000
 """A long run commits the legs for searches meanwhile: after so many seconds, then after three times as many, and so on,
 or after so much text."""
@@ -64,6 +67,7 @@ def update(
     store.touch({path: known for path, known in found.known.items() if known == UNKNOWN})
     for key in ("made_by", "formats"):
         store.set_meta(key, options.circumstances[key])
+    legs.by_turns = True
     return _Update(store, legs, root, found, options, on_progress, allowance, patience).run()
 
 
@@ -147,7 +151,9 @@ class _Update:
             if size >= enough:
                 yield batch
                 batch, size = [], 0
-                enough = min(4 * enough, self._options.batch_bytes)
+                enough = min(
+                    4 * enough, self._options.batch_bytes, round(enough * _TURN_S / (self._legs.turn_s or 0.01))
+                )
         if batch:
             yield batch
 
@@ -205,6 +211,7 @@ class _Update:
         self._tell("commit", "")
         # The legs first: a workspace that says it is indexed can be searched.
         self._legs.commit()
+        self._legs.take_turn()
         remember(self._store, self._found.folders, self._skipped, self._options)
         self._store.set_meta("indexed_at", repr(time.time()))
 

@@ -224,7 +224,8 @@ class Index:
         """All legs that are written with the truth, in step with it. The caller holds the lock."""
         from findling.pipelines.indexing.fanout import Legs
 
-        return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable())
+        turn = self.files.queue.host_lock
+        return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable(), turn=turn)
 
     def is_level(self) -> bool:
         """Whether all legs of `legs` are in step; a keyword leg that was not is now. The caller holds the lock."""

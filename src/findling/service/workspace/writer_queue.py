@@ -6,6 +6,7 @@ Threads of this process wait in a queue. Its head takes the file `write.lock`, w
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from findling.service.workspace.workspace import backend_at, place_of
 
 if TYPE_CHECKING:
     from findling.domain.backends import BackendLock
+    from findling.stores.lock import HostLock
 
 __all__ = ["LOCK_PATIENCE_S", "REFRESH_PATIENCE_S", "WriterQueue"]
 
@@ -31,6 +33,9 @@ REFRESH_PATIENCE_S = 10.0
 
 _SHORT_S = 0.5
 """Seconds after which a turn counts as an index run: a change of items, or a search that levels a leg, takes 0.05."""
+
+_TOLD_S = 3.0
+"""Seconds after which whoever waits for another process is told of it."""
 
 _YIELD_S = 2.0
 """Longest wait of a search for housekeeping, which looks for those that wait every 0.02 s."""
@@ -61,6 +66,9 @@ class WriterQueue:
         self._impatient: set[int] = set()
         """Threads whose job has waited for a turn in vain."""
         self.has_written = False
+        self.host_lock: HostLock | None = None
+        """The lock, where a long run may lend it to other hosts between two batches."""
+        self.tell: Callable[[str], object] = _tell_log
 
     @classmethod
     def of(cls, folder: Path) -> WriterQueue:
@@ -190,11 +198,11 @@ class WriterQueue:
             lock = backend_at(self.folder).lock(name)
             # Waiting for a lock of the own thread would never end.
             if not is_ours or self._is_locked or not self._acquire(lock, patience_s, must_exist=must_exist):
-                from findling.service.workspace.backends import shown_url
+                raise LockedError(self._told(lock), hint="try again when it has finished")
+            from findling.stores.lock import HostLock
 
-                place = shown_url(place_of(self.folder)) or self.folder
-                raise LockedError(f"another process is writing {place}", hint="try again when it has finished")
             self._is_locked = self.has_written = True
+            self.host_lock = lock if isinstance(lock, HostLock) else None
             try:
                 yield lock
             finally:
@@ -224,13 +232,26 @@ class WriterQueue:
         if lock.acquire(0.0):
             return True
         if not self._writer_holds("upkeep"):
-            return lock.acquire(patience_s)
+            if patience_s <= _TOLD_S or lock.acquire(_TOLD_S):
+                return patience_s > _TOLD_S or lock.acquire(patience_s)
+            self.tell(f"waiting: {self._told(lock)}")
+            return lock.acquire(patience_s - _TOLD_S)
         waiting = backend_at(self.folder).lock("waiting")
         waiting.acquire(_SHORT_S)  # another one that waits is heard as well
         try:
             return lock.acquire(max(patience_s, _YIELD_S))
         finally:
             waiting.release()
+
+    def _told(self, lock: BackendLock) -> str:
+        """Name the present writer, with its host and since when where the lock knows that."""
+        from findling.service.workspace.backends import shown_url
+
+        place = shown_url(place_of(self.folder)) or self.folder
+        from findling.stores.lock import HostLock
+
+        holder = lock.held_by() if isinstance(lock, HostLock) else ""
+        return f"another process is writing {place}" + (f": {holder}" if holder else "")
 
     def _writer_holds(self, name: str) -> bool:
         """Whether the process that took the write lock last holds another lock, too."""
@@ -257,6 +278,11 @@ class WriterQueue:
                 if had_turn and self._line:
                     self._line[0].since = time.monotonic()
                     self._line[0].wake()
+
+
+def _tell_log(message: str) -> None:
+    if (logging := sys.modules.get("logging")) is not None:  # nobody reads a log without one
+        logging.getLogger("findling.indexing").warning("%s", message)
 
 
 def _is_held(lock: BackendLock) -> bool:

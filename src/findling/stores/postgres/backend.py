@@ -91,7 +91,7 @@ class PostgresBackend(LocalLegs):
         from findling.stores.lock import WriteLock
         from findling.stores.postgres.locks import PostgresLock
 
-        return PostgresLock(self.place, name, WriteLock(self.folder / f"{name}.lock"))
+        return PostgresLock(self.place, name, WriteLock(self.folder / f"{name}.lock"), lends=self.legs == "local")
 
     def exists(self) -> bool:
         return self._look().number is not None

@@ -224,6 +224,7 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
             hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"
             raise NotFoundError(f"there is no workspace {name}", hint=hint)
     with open_engine(path, settings=settings) as engine:
+        engine.queue.tell = note
         if (fork := stand_in()) is not None:
             fork.indexes.add(str(engine.home))
         if url and not engine.writer.exists:

@@ -48,6 +48,9 @@ WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout', 'st
 """
 """For a transaction that may take longer than ordinary ones should: an index run, or a leg that catches up with one."""
 
+_SILENCE = "'60s'"
+"""The silence of a writer after which the server ends its write, where nobody who waits may end it sooner."""
+
 _MOST_IDLE = 4
 """Connections that are kept open without use: each is a process of the server, of 5 to 10 MB."""
 
@@ -159,7 +162,7 @@ class PostgresConnections:
         # The format is asked for behind the lock, for which a migration may have made us wait.
         connection, found = self._begin(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {SAFE_PATH}; SET LOCAL findling.ws = {self.ws:d};"
-            f" SET LOCAL lock_timeout = {patience_ms:d}; SET LOCAL idle_in_transaction_session_timeout = 0;"
+            f" SET LOCAL lock_timeout = {patience_ms:d}; SET LOCAL idle_in_transaction_session_timeout = {_SILENCE};"
             f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE;"
             " SELECT holder, (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
             f" WHERE ws = {self.ws:d}"

@@ -15,7 +15,7 @@ from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["draw_fence", "drop_fence", "forget_fences", "pass_fence"]
+__all__ = ["draw_fence", "drop_fence", "end_stopped_writes", "forget_fences", "pass_fence"]
 
 _drawn: dict[tuple[str, str], int] = {}
 """Database and workspace → the number of the write lock that this process holds."""
@@ -44,6 +44,20 @@ def draw_fence(connection: psycopg.Connection[Any], place: PostgresPlace, patien
         if error.sqlstate not in _NO_ROW:
             raise
     _drawn[_key(place)] = number
+
+
+_END_STOPPED = """
+SELECT pg_catalog.pg_terminate_backend(pid) FROM findling.workspaces
+JOIN pg_catalog.pg_locks ON locktype = 'transactionid' AND granted AND transactionid = workspaces.xmax
+JOIN pg_catalog.pg_stat_activity USING (pid)
+WHERE name = %s AND wait_event_type = 'Client' AND clock_timestamp() - state_change > interval '5 seconds'
+"""
+"""The writer waits for its host, and that for more than 5 s. Of another role's, the server tells neither."""
+
+
+def end_stopped_writes(connection: psycopg.Connection[Any], place: PostgresPlace) -> None:
+    """End a write in whose middle its host has stopped. The caller has the lock. Raises psycopg.Error."""
+    connection.execute(_END_STOPPED, (place.workspace,))
 
 
 def pass_fence(connection: psycopg.Connection[Any], place: PostgresPlace, ws: int, holder: int) -> None:

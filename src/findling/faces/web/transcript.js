@@ -18,7 +18,7 @@ export function textElement(document_, passage, hit) {
   const rows = rowsOf(document_.text, [start, end], hit?.rid === document_.rid ? matchesOf(hit, start) : []);
   const isPart = rows.some((row) => row.text.trim() && !isWithin(row));
   // Rows of an extracted text are no lines of its file: only those have a number that the hit knows one of.
-  const known = new Map((hit?.lines ?? []).map((line) => [line.text, line.number]));
+  const known = new Map((hit?.lines ?? []).filter((line) => line.text.trim()).map((line) => [line.text, line.number]));
   const isPlain = rows.length === last - first + 1;
   const numberOf = (row, place) => (first && (isPlain ? first + place : known.get(row.text))) || 0;
   const box = linesBox(first ? last : 0);

@@ -28,6 +28,8 @@ from findling.domain.queries import (
 )
 from findling.domain.resources import Chunk, Document, Resource
 from findling.stores.filtering import holds
+from findling.stores.keyword.entries import padding
+from findling.stores.keyword.query_builder import named_file
 from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     INFLECTED,
@@ -38,8 +40,6 @@ from findling.stores.keyword.term_weights import (
     counted,
     is_added,
     most_of_word,
-    named_file,
-    padding,
     repeated,
 )
 from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms

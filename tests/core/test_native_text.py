@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from findling.core import NativeCore, native
 from findling.domain.resources import Piece
 from findling.pipelines.indexing import document_build
-from findling.stores.keyword import term_weights
+from findling.stores.keyword import entries
 from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
 from tests.counts import tries
@@ -90,7 +90,7 @@ def test_lines_that_cannot_be_are_refused(text: str, lines: Any) -> None:
 
 @given(TEXTS, st.integers(0, 20))
 def test_signs_of_code_are_counted_as_the_reference_does(text: str, most: int) -> None:
-    assert core().count_bytes(text, term_weights._CODE_SIGNS, most) == term_weights._count_signs(text, most)
+    assert core().count_bytes(text, entries._CODE_SIGNS, most) == entries._count_signs(text, most)
 
 
 @given(TEXTS)

@@ -213,7 +213,11 @@ CASES: dict[str, tuple[Made, object, str]] = {
     "keyword entries": (keyword_entries, segment_files.LAYOUT, "LAYOUT in stores/keyword/segment_files.py"),
     "scope tokens": (scopes, segment_files.LAYOUT, "LAYOUT in stores/keyword/segment_files.py"),
     "class segments": (class_segments, segment_files.LAYOUT, "LAYOUT in stores/keyword/segment_files.py"),
-    "posting blocks": (posting_blocks, segment_files.LAYOUT, "LAYOUT in stores/keyword/segment_files.py"),
+    "posting blocks": (
+        posting_blocks,
+        segment_files.POSTINGS_LAYOUT,
+        "POSTINGS_LAYOUT in stores/keyword/segment_files.py",
+    ),
     "exact trigrams": (exact_trigrams, EXACT_LAYOUT, "EXACT_LAYOUT in stores/keyword/exact_leg.py"),
     "instant vectors": (instant_vectors, InstantEmbedder.fingerprint, "the fingerprint in models/local/instant.py"),
     "vector matrix": (vector_matrix, vector_files.LAYOUT, "LAYOUT in stores/vectors/vector_files.py"),

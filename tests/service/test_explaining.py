@@ -242,8 +242,8 @@ def test_what_stands_in_the_way_of_a_full_answer_is_told(opened: Opened) -> None
 
 def test_a_leg_that_turns_out_to_be_damaged_is_mended_and_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _ask(engine, "tapir", "n:short")
-    # A leg that is opened looks at one file, chosen at random: once in seven times it is the damaged one.
-    monkeypatch.setattr("findling.stores.keyword.segment_files.sampled_damage", lambda _: "")
+    # As in an index whose files are larger than an open checks.
+    monkeypatch.setattr("findling.stores.keyword.segment_files.unsound_part", lambda folder, most=0: "")
     engine._files._release_leg()
     for file in (engine.home / "keyword").glob("*.idx"):
         # All but the end, which holds the length that is checked when the file is opened.

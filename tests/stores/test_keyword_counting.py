@@ -12,8 +12,9 @@ from findling.domain.queries import Filters
 from findling.domain.resources import Resource
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.indexing.fanout import catch_up
+from findling.stores.keyword.entries import PADDING, padding
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.term_weights import PADDING, counted, padding, repeated
+from findling.stores.keyword.term_weights import counted, repeated
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from findling.text.chunking.chunk_plan import ChunkPlan

@@ -101,7 +101,7 @@ def test_a_small_write_does_not_read_the_vocabulary(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(SegmentStatistics, "words", noted)
     written(leg, store, given[10:12])
     assert not reads
-    monkeypatch.setattr("findling.stores.keyword.segment_files._MOST_NEWS", 100)
+    monkeypatch.setattr("findling.stores.keyword.query_builder._MOST_NEWS", 100)
     written(leg, store, given[12:14])
     assert len(reads) == 1
 
@@ -110,7 +110,7 @@ def test_a_table_serves_its_own_commit_alone(tmp_path: Path, walks: list[str], m
     given, store, leg = documents(), MemoryStore(), tmp_path / "leg"
     written(leg, store, given[:10])
     with monkeypatch.context() as killed:
-        killed.setattr("findling.stores.keyword.segment_files.FormsFile.finish", lambda *_: None)
+        killed.setattr("findling.stores.keyword.query_builder.FormsFile.finish", lambda *_: None)
         written(leg, store, given[10:])
     walks.clear()
     answers(leg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,13 +11,26 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import tantivy
 
-from findling.domain.queries import Any, Filters, Near, Node, Word
+from findling.domain.plans import FIELDS
+from findling.domain.queries import Any, Filters, Near, Node, Phrase, Prefix, Term, Word
 from findling.domain.resources import Document
 from findling.pipelines.indexing.fanout import catch_up
+from findling.stores.keyword import merge
+from findling.stores.keyword.entries import schema
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import adopt_index, count_entries
-from findling.stores.keyword.segment_files import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
+from findling.stores.keyword.segment_files import (
+    NOTE_FILE,
+    LegNote,
+    content_end,
+    read_opstamp,
+    read_state,
+    with_footer,
+    write_note,
+)
+from findling.stores.keyword.term_weights import PAD
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from tests.processes import BoundedProcess
@@ -90,6 +104,92 @@ def test_what_was_forgotten_does_not_show_in_a_leg_made_anew(tmp_path: Path) -> 
     assert [[score for _, score in hits] for hits in answers(rewritten)] == [
         [score for _, score in hits] for hits in answers(only)
     ]
+
+
+PHRASES = [Phrase(f"{first} {second}") for first, second in pairwise(WORDS[:9])]
+WORDED: list[Node] = [*QUERIES, *PHRASES, *map(Word, WORDS[:30]), Prefix("ba"), Word("lines"), Term("bal", "heading")]
+
+
+def worded(store: MemoryStore, leg: TantivyLeg) -> list[dict[str, float]]:
+    """The scores of resources for every query: each has one chunk, whose id follows from its text."""
+    (numbered, cids) = ({}, [])  # type: ignore[var-annotated]
+    for rid in store.rids():
+        document = store.document(rid)
+        assert document is not None
+        numbered |= {chunk.cid: f"{rid} {chunk.ordinal}" for chunk in document.chunks}
+    cids = [leg.search(query, Filters(), 500).hits for query in WORDED]
+    return [{numbered[cid]: score for cid, score in hits} for hits in cids]
+
+
+def edited(given: Sequence[Document], changed: range, dropped: range) -> tuple[list[Document], list[str]]:
+    """Documents of which some have a longer text and a title, and the ids of others that go."""
+    again = [
+        line_document(given[at].resource.rid, [f"{given[at].text} zebra bal dem " * 2], title="bal gel title")
+        for at in changed
+    ]
+    return again, [given[at].resource.rid for at in dropped]
+
+
+@pytest.mark.parametrize("unit", ["chunk", "page"])
+@pytest.mark.parametrize(("changed", "dropped"), [(30, 60), (1, 0), (0, 1), (140, 0), (0, 140), (20, 120)])
+def test_what_is_dead_counts_in_no_statistic(tmp_path: Path, changed: int, dropped: int, unit: str) -> None:
+    given, store = documents(150), MemoryStore()
+    leg = TantivyLeg.open(tmp_path / "leg", store_id="s", unit=unit)
+    store.write(given[:70])
+    catch_up(store, leg)
+    store.write(given[70:])
+    catch_up(store, leg)
+    again, gone = edited(given, range(changed), range(150 - dropped, 150))
+    store.write(again, gone)
+    catch_up(store, leg)
+    assert count_entries(tmp_path / "leg").deleted
+    fresh = TantivyLeg.open(tmp_path / "fresh", store_id="s", unit=unit)
+    catch_up(store, fresh)
+    assert count_entries(tmp_path / "fresh").deleted == 0
+    leg.close()
+    again_opened = TantivyLeg.open(tmp_path / "leg", store_id="s", unit=unit)
+    expected = worded(store, fresh)
+    for asked in (leg, again_opened):
+        for found, wanted in zip(worded(store, asked), expected, strict=True):
+            assert found == pytest.approx(wanted, rel=1e-6, abs=1e-6)
+        ceilings = [(asked.search(query, Filters(), 1)[2], fresh.search(query, Filters(), 1)[2]) for query in WORDED]
+        assert [one for one, _ in ceilings] == pytest.approx([other for _, other in ceilings], rel=1e-6)
+        assert asked.frequencies([*WORDS, "zebra"]) == fresh.frequencies([*WORDS, "zebra"])
+        assert sorted(asked.vocabulary("b")) == sorted(fresh.vocabulary("b"))
+
+
+def test_a_word_that_only_dead_chunks_have_is_unknown(tmp_path: Path) -> None:
+    store = MemoryStore()
+    leg = made(tmp_path / "leg", store, [[*documents(20), line_document("z", ["a zebra stands there"])]])
+    assert leg.frequencies(["zebra"]) == {"zebra": 1}
+    store.write([line_document("z", ["a horse stands there"])])
+    catch_up(store, leg)
+    assert leg.frequencies(["zebra"]) == {"zebra": 0}
+    assert [*leg.vocabulary("zeb")] == []
+    assert leg.search(Word("zebra"), Filters(), 9).forms["zebra"] == ()
+
+
+def test_the_segment_that_balances_is_one_of_this_tantivy(tmp_path: Path) -> None:
+    writer = tantivy.Index(schema(), path=str(tmp_path)).writer(15_000_000, num_threads=1)
+    writer.add_json(json.dumps(dict.fromkeys(FIELDS, PAD)))
+    writer.commit()
+    writer.wait_merging_threads()
+    parts = {part.suffix[1:]: part.read_bytes() for part in tmp_path.glob("[0-9a-f]*.*")}
+    made = {ending: data[: content_end(data)] for ending, data in parts.items()}
+    kept = json.loads(Path(merge.__file__).with_name("balance.json").read_bytes())
+    assert {ending: data.hex() for ending, data in made.items()} == kept
+    assert all(with_footer(made[ending]) == data for ending, data in parts.items())
+
+
+def test_a_reader_leaves_no_link_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    store = MemoryStore()
+    leg = made(tmp_path / "leg", store, [documents(20), documents(10)[5:]])
+    store.write([], ["r1"])
+    catch_up(store, leg)
+    assert any(answers(leg))
+    assert [*(tmp_path / "tmp").iterdir()] == []
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"made_for": 1}', "null", "\xff"])

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from findling.domain.budgets import spending
 from findling.domain.errors import CorruptError
+from findling.domain.plans import FIELDS
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Prefix, Term, Word
 from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.fanout import catch_up
 from findling.sources.documents.extracted import Extracted
-from findling.stores.keyword.entries import entries, prepare, schema
+from findling.stores.keyword.entries import PADDING, entries, prepare, schema
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.term_weights import PADDING
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from findling.text.analysis.spelling import Spellings
@@ -405,5 +405,7 @@ def test_entries_are_the_fields_of_a_resource_whatever_its_name(
     (cid, turn, body, over, defines, *_), (entry,) = prepared.rows[0], entries(prepared)
     expected = {"cid": cid, "turn": turn, "body": body, "heading": over, "defines": defines, "updated": updated}
     read = json.loads(entry)
+    lengths = {name: read.pop(name) for name in [*read] if name.startswith("n_")}
+    assert lengths == {f"n_{name}": len(read[name].split()) for name in FIELDS if name in read}
     assert read == {name: value for name, value in [*expected.items(), *prepared.common] if value not in ("", None)}
     assert tantivy.Document.from_dict(read, schema()).to_dict()["cid"] == [7]

@@ -11,8 +11,8 @@ import pytest
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Fuzzy, Near, Node, Phrase, Prefix, Term, Word
 from findling.domain.resources import Document
+from findling.stores.keyword.entries import PADDING
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.term_weights import PADDING
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import cid_of, line_document
 from tests.memory_leg import MemoryLeg

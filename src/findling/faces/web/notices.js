@@ -9,8 +9,7 @@ export function noticesOf(answer, linkTo) {
     unknown(answer),
     ...answer.degraded.map(({ what, fix }) => warning(sentence(what), fix)),
     ...scope(answer.scope),
-    // The page asks for facets by itself: nobody wonders how many names there are.
-    ...answer.notes.filter((note) => !note.startsWith("facet ")).map((note) => h("p", { class: "note" }, sentence(note))),
+    ...answer.notes.map((note) => h("p", { class: "note" }, sentence(note))),
   ].filter(Boolean);
 }
 

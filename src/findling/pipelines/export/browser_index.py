@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
 from findling.domain.resources import Chunk, Document, Resource
-from findling.stores.keyword.term_weights import padding
+from findling.stores.keyword.entries import padding
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
 from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.analysis.stemming import stem

@@ -157,10 +157,11 @@ def _whole_model(vectors: WorkspaceVectors, spaces: Iterable[Space]) -> str:
 
 
 def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
-    """Compact when that is worthwhile and nobody else is writing; returns whether it did.
+    """Check the files of legs, and compact when that is worthwhile and nobody else is writing; whether it did.
 
     The vectors of former models stay: some were paid for, and nobody has asked to drop them.
     """
+    maintenance.check_legs(files.folder)
     if not is_worthwhile(files.folder, settings):
         return False
     try:

@@ -15,6 +15,7 @@ import zlib
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from findling.domain.errors import CorruptError
 from findling.domain.values import read_json
 from findling.stores.filesystem import discard
 from findling.stores.keyword.entries import PreparedResource, entries, schema
+from findling.stores.keyword.segment_files import DamageGuard
 
 __all__ = [
     "SEGMENT",
@@ -214,6 +216,7 @@ class Links:
             link.unlink(missing_ok=True)
 
     def _link(self, segment: Segment) -> None:
+        DamageGuard(segment.folder, "segment").check(inf)
         meta = _read_meta(segment.folder)
         parts: list[dict[str, Any]] = meta["segments"]
         names = tuple(str(part["segment_id"]).replace("-", "") for part in parts)

@@ -8,13 +8,27 @@ from typing import NamedTuple
 
 import tantivy
 
+from findling.core import native
 from findling.domain.plans import FIELDS
 from findling.domain.resources import Document, Resource
 from findling.stores.keyword.query_builder import scope_tokens
-from findling.stores.keyword.term_weights import PAD, padding
+from findling.stores.keyword.term_weights import PAD
 from findling.text.analysis.analysis import chunk_terms, index_form
+from findling.text.analysis.scripts import is_mostly_unspaced
 
-__all__ = ["PreparedResource", "entries", "prepare", "schema"]
+__all__ = ["PADDING", "PreparedResource", "entries", "length_field", "padding", "prepare", "schema"]
+
+PADDING = 20
+"""Words by which a passage of prose counts longer than it is. A few words more or less say nothing about a turn of a
+chat, and much about an abstract: the length of a turn of 20 words counts half as much, that of 200 words nine tenths.
+NDCG@10 with 0, 20 and 40 words, on development sets: turns of chats .373, .430, .450; short abstracts .429, .440, .434;
+long ones .716, .715; functions of code .382, .362; Korean documents, cut into pairs of letters, .922, .915. So code and
+text without spaces are left as they are."""
+
+_CODE_SIGNS = b"(){}[]=_<>;"
+_CHARACTERS_A_SIGN, _FREE_SIGNS = 40, 2
+"""Code has one of these signs in fewer characters: 95 of 100 pieces of code, 1 of 100 passages of prose. A pair of
+parentheses is free: a turn of a chat is short."""
 
 _MOST_CHUNKS = 1 << 24
 """More than any document has: the `turn` of an entry orders resources by their numbers, then chunks."""
@@ -31,7 +45,14 @@ def schema() -> tantivy.Schema:
     builder.add_unsigned_field("cid", indexed=True, fast=True)
     builder.add_unsigned_field("turn", fast=True)
     builder.add_integer_field("updated", indexed=True, fast=True)
+    for name in FIELDS:  # lengths of text fields, whose sum over living entries tantivy does not know
+        builder.add_unsigned_field(length_field(name), fast=True)
     return builder.build()
+
+
+def length_field(field: str) -> str:
+    """The field with the number of terms of a text field."""
+    return f"n_{field}"
 
 
 class PreparedResource(NamedTuple):
@@ -96,19 +117,25 @@ def entries(prepared: PreparedResource) -> Iterator[str]:
     """
     _, updated, common, rows = prepared
     described = next((text for name, text in common if name == "description"), "")
-    shared = "".join([f',"{name}":{encode_basestring(text)}' for name, text in common if name != "description"])
+    shared = "".join(
+        [f',"{name}":{encode_basestring(text)}{_length(name, text)}' for name, text in common if name != "description"]
+    )
     if updated is not None:
         shared += f',"updated":{updated}'
     for cid, turn, body, heading, defines, *sentence in rows:
-        own = f',"body":"{body}"' if body else ""
+        own = f',"body":"{body}"{_length("body", body)}' if body else ""
         if heading:
-            own += f',"heading":"{heading}"'
+            own += f',"heading":"{heading}"{_length("heading", heading)}'
         if defines:
             own += f',"defines":"{defines}"'
         # Only `in:description` asks for a sentence of a language model by name.
         if description := " ".join([described, *sentence] if sentence else [described]):
-            own += f',"description":{encode_basestring(description)}'
+            own += f',"description":{encode_basestring(description)}{_length("description", description)}'
         yield f'{{"cid":{cid},"turn":{turn}{own}{shared}}}'
+
+
+def _length(field: str, text: str) -> str:
+    return f',"{length_field(field)}":{text.count(" ") + 1}' if field in FIELDS else ""
 
 
 def _sentences(resource: Resource) -> Mapping[int, str]:
@@ -136,3 +163,18 @@ def _common_fields(resource: Resource) -> list[tuple[str, str]]:
         ("scope", " ".join(scope_tokens(resource))),
     ]
     return [(name, value) for name, value in fields if value]
+
+
+def padding(text: str) -> int:
+    """By how many words a text counts longer than it is, which depends on nothing but the text."""
+    if not text.isascii() and is_mostly_unspaced(text):
+        return 0
+    enough = len(text) // _CHARACTERS_A_SIGN + _FREE_SIGNS + 1
+    signs = _count_signs(text, enough) if native is None else native.count_bytes(text, _CODE_SIGNS, enough)
+    return 0 if not text or signs >= enough else PADDING
+
+
+def _count_signs(text: str, most: int) -> int:
+    # One pass over bytes takes a third of the time that a count of each sign takes.
+    data = text.encode("utf-8", "surrogatepass")
+    return min(most, len(data) - len(data.translate(None, _CODE_SIGNS)))

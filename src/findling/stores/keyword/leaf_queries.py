@@ -143,7 +143,8 @@ class Leaves:
         queries = [part.query for part in parts.values() if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
             in_a_row = self._make.phrase_query(self._schema, "body", [*words])
-            queries.append(self._make.boost_query(in_a_row, IN_A_ROW * self._weights["body"]))
+            boost = IN_A_ROW * self._weights["body"] * self._words.scale("body", words)
+            queries.append(self._make.boost_query(in_a_row, boost))
         return self._with_named_file(ScoredQuery(_sum(self._make, queries), ceiling), text)
 
     def _meant(self, leaf: Term, weights: Mapping[str, float]) -> ScoredQuery:
@@ -226,6 +227,7 @@ class Leaves:
         for field in form.fields:
             query = self._make.term_query(self._schema, field, form.text, index_option="freq")
             boost = weights[field] * (main_boost if field == main else 1.0 if is_one_word else UNADDED)
+            boost *= self._words.scale(field, (form.text,))
             clauses.append(query if boost == 1.0 else self._make.boost_query(query, boost))
         return (
             _sum(self._make, clauses) if is_one_word else _best_of(self._make, clauses, 0.0)
@@ -245,7 +247,9 @@ class Leaves:
             form = Form(words[0], 0, tuple(field for field in weights if field in fields))
             return ScoredQuery(self._in_fields(form, weights, 1.0), ceiling)
         queries = [
-            self._make.boost_query(self._make.phrase_query(self._schema, field, [*words]), weight)
+            self._make.boost_query(
+                self._make.phrase_query(self._schema, field, [*words]), weight * self._words.scale(field, words)
+            )
             for field, weight in weights.items()
             if field in fields
         ]

@@ -1,8 +1,7 @@
 """The keyword leg: a tantivy index over the terms of every chunk, kept beside the truth and made from it.
 
 A note beside it says which change each commit has reached, so it can never believe that it holds more than it does:
-after a crash it is simply behind, and catches up from the truth. The index holds chunks and nothing else, so that the
-same chunks score the same, however many commits they came with.
+after a crash it is simply behind, and catches up from the truth. The same chunks score the same, whatever was before.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import entries, prepare, schema
-from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, among, hits_of, rid_token
+from findling.stores.keyword.query_builder import BuiltQuery, FormsFile, KeywordQuery, among, hits_of, rid_token
 from findling.stores.keyword.segment_files import (
     DamageGuard,
-    FormsFile,
     LegNote,
     OpenedIndex,
     files_of,
+    has_deleted,
     made_for,
     new_index,
     open_index,
@@ -36,7 +35,7 @@ from findling.stores.keyword.segment_files import (
     write_error,
     write_note,
 )
-from findling.stores.keyword.term_weights import SegmentStatistics
+from findling.stores.keyword.term_weights import LiveIndex, SegmentStatistics
 from findling.text.query.tree import asks_for_text
 
 __all__ = ["IndexedLeg", "TantivyLeg"]
@@ -64,12 +63,7 @@ class IndexedLeg:
     """The part that legs in tantivy share: they differ in their fields and in what they are asked."""
 
     def __init__(
-        self,
-        opened: OpenedIndex,
-        folder: Path,
-        made_for: str,
-        make: Callable[[], tantivy.Schema],
-        guard: DamageGuard,
+        self, opened: OpenedIndex, folder: Path, made_for: str, make: Callable[[], tantivy.Schema], guard: DamageGuard
     ) -> None:
         self._index, self._seq, self._files, self._opstamp = opened
         """`_seq` is the change that the open index has reached; None where there is no index of this leg on disk."""
@@ -85,7 +79,8 @@ class IndexedLeg:
         return self._seq or 0
 
     def is_current(self) -> bool:
-        """Whether its files are still those that were opened; a compacted index has other statistics."""
+        """Whether its files are still those that were opened."""
+        self._reading.look()
         return self._seq is None or self._files == files_of(self._folder)
 
     def size(self) -> int:
@@ -209,6 +204,7 @@ class TantivyLeg(IndexedLeg):
         self.unit = unit
         self._forms = FormsFile(folder, made_for)
         self._query: KeywordQuery | None = None
+        self._live: LiveIndex | None = None
         self._state = 0
 
     @classmethod
@@ -240,8 +236,7 @@ class TantivyLeg(IndexedLeg):
     ) -> KeywordHits:
         """The best `limit` chunks among those that pass the filters; equal scores keep one order.
 
-        Raises CorruptError when it comes upon a part of the index that cannot be read, and InvalidValueError for what
-        cannot be asked.
+        Raises CorruptError for an index that cannot be read, and InvalidValueError for what cannot be asked.
         """
         built = self._built(node, filters, weights)
         if built.query is None:
@@ -293,12 +288,12 @@ class TantivyLeg(IndexedLeg):
         return [(int(cid or 0), -place) for place, _, cid in best]
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """The frequency of each term; deleted chunks count until tantivy merges them away."""
+        """The frequency of each term."""
         words = self._querying().words
         return {term: words.frequency("body", term) for term in terms}
 
     def vocabulary(self, prefix: str = "") -> Iterable[tuple[str, int]]:
-        """The words of all text fields that begin so, each with the number of chunks it stands in; about, as above.
+        """The words of all text fields that begin so, with their frequencies; without a beginning dead ones count, too.
 
         Raises CorruptError as `search` does.
         """
@@ -312,7 +307,9 @@ class TantivyLeg(IndexedLeg):
         if self.size() >= _TABLE_FROM:
             # Whoever searches a damaged index reports it.
             with suppress(CorruptError):
-                self._forms.finish(self._opstamp, SegmentStatistics(self._searcher(), self._reading).words)
+                self._forms.finish(
+                    self._opstamp, SegmentStatistics(self._counted(), self._index.schema, self._reading).words
+                )
             self._forget()
 
     def _find(self, built: BuiltQuery, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
@@ -359,18 +356,31 @@ class TantivyLeg(IndexedLeg):
             return query
         state = self._state
         forms = self._forms.read(self._opstamp) if self._fixed is None else None
-        statistics = SegmentStatistics(self._searcher(), self._reading, forms)
+        statistics = SegmentStatistics(self._counted(), self._index.schema, self._reading, forms)
         query = KeywordQuery(tantivy.Query, self._index.schema, statistics, self._scoring)
         if state == self._state:  # else another thread has committed meanwhile, and it is not for those who come later
             self._query = query
         return query
 
     def _searcher(self) -> tantivy.Searcher:
-        return self._fixed or self._index.searcher()
+        return self._counted().searcher
+
+    def _counted(self) -> LiveIndex:
+        """The state that is searched, in which nothing that is dead counts."""
+        if (live := self._live) is None:
+            state, plain = self._state, self._fixed or self._index.searcher()
+            live = LiveIndex(plain)
+            if self._fixed is None and self._seq is not None and has_deleted(self._folder):
+                from findling.stores.keyword.merge import live_index
+
+                live = live_index(self._folder, self._opstamp, plain)
+            if state == self._state:
+                self._live = live
+        return live
 
     def _forget(self) -> None:
         self._state += 1
-        self._query = None
+        self._query = self._live = None
 
     def _begun(self, index: tantivy.Index) -> None:
         self._forms.begin(self._opstamp)

@@ -1,21 +1,41 @@
-"""Ridding a keyword leg of deleted entries: another index, made aside, takes its place while others search."""
+"""Deleted entries of a keyword leg: searches in which they count nowhere, and another index that is rid of them.
+
+tantivy counts deleted entries in the frequencies of terms, in the number of entries and in average lengths, until it
+merges them away. Weights correct the frequencies (`term_weights`). For the averages a reader adds a segment to its view
+of the index, of entries that are all deleted: so many of them, with so many terms, that each average is that of the
+living entries. The segment is made of the bytes of a small one in `balance.json`, with its counts replaced.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from contextlib import suppress
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from math import ceil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tantivy
 
+from findling.domain.plans import FIELDS
 from findling.domain.values import read_json
 from findling.stores.filesystem import discard, sync_folder
-from findling.stores.keyword.segment_files import FORMS_FILE, NOTE_FILE, PARTS_FILE, LegNote, read_state, write_note
+from findling.stores.keyword.entries import length_field
+from findling.stores.keyword.segment_files import (
+    FORMS_FILE,
+    NOTE_FILE,
+    PARTS_FILE,
+    LegNote,
+    content_end,
+    read_state,
+    with_footer,
+    write_note,
+)
+from findling.stores.keyword.term_weights import LiveIndex
 from findling.stores.vectors.vector_files import writing
 
-__all__ = ["Entries", "adopt_index", "count_entries"]
+__all__ = ["Entries", "adopt_index", "count_entries", "live_index"]
 
 _META = "meta.json"
 _MANAGED = ".managed.json"
@@ -48,6 +68,123 @@ def count_entries(folder: Path) -> Entries:
         return Entries(sum(segment["max_doc"] for segment in segments), deleted)
     except (OSError, ValueError, KeyError, TypeError):
         return Entries(0, 0)  # opening it reports the damage and rebuilds it
+
+
+def live_index(folder: Path, opstamp: int, plain: tantivy.Searcher) -> LiveIndex:
+    """The state of a commit that is open as `plain`; that itself, where another process has replaced it meanwhile."""
+    # A file that is gone or damaged is reported by whoever asks the index for more than an average.
+    with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        meta = read_json((folder / _META).read_bytes())
+        if meta["opstamp"] == opstamp and plain.num_docs:
+            return _balanced(folder, meta, plain)
+    return LiveIndex(plain)
+
+
+_BALANCE = "ba1a0ce0-0000-4000-8000-000000000000"
+"""The id of the segment that is added; those of tantivy are random."""
+
+_MOST_ADDED = 1 << 24
+"""Entries that are added at most: 2 MB of marks. A field whose terms are nearly all dead would need any number."""
+
+_TAIL_BYTES = 1 << 12
+"""Bytes at the end of a file of postings, within which its directory of fields lies: 10 bytes a field."""
+
+
+def _balanced(folder: Path, meta: dict[str, Any], plain: tantivy.Searcher) -> LiveIndex:
+    fields = [field["name"] for field in meta["schema"]]
+    parts, alive = meta["segments"], plain.num_docs
+    wanted = {field: {"sum": {"field": length_field(field)}} for field in FIELDS}
+    sums = plain.aggregate(tantivy.Query.all_query(), wanted)
+    living = {field: int(sums[field]["value"]) for field in FIELDS}
+    held = dict.fromkeys(FIELDS, 0)
+    for part in parts:
+        for field, terms in _held_terms(folder / f"{part['segment_id'].replace('-', '')}.idx", fields).items():
+            held[field] += terms
+    entries = sum(part["max_doc"] for part in parts)
+    # A whole multiple of the living entries, so that no average is rounded; and half as many again as there are, so
+    # that no term looks as if all had it, whose rarity 32 bits hold badly.
+    least = ceil(1.5 * entries / alive)
+    times = max(least, *(ceil(held[field] / living[field]) for field in FIELDS if living[field]))
+    times = min(times, max(least, _MOST_ADDED // alive))
+    added = times * alive - entries
+    lengths = {field: max(0, times * living[field] - held[field]) for field in FIELDS}
+    part = {"segment_id": _BALANCE, "max_doc": added, "deletes": {"num_deleted_docs": added, "opstamp": 1}}
+    with _linked(folder) as view:
+        for name, data in _balance_files(lengths, fields, added):
+            (view / name).write_bytes(data)
+        (view / _META).write_text(json.dumps({**meta, "segments": [*parts, part]}))
+        # Once opened, files are mapped into memory, and the links are no longer needed.
+        return LiveIndex(tantivy.Index.open(str(view)).searcher(), times * alive)
+
+
+def _balance_files(lengths: Mapping[str, int], fields: Sequence[str], entries: int) -> Iterator[tuple[str, bytes]]:
+    """The files of a segment of so many deleted entries, with fields of these lengths in all."""
+    name = _BALANCE.replace("-", "")
+    for ending, text in read_json(Path(__file__).with_name("balance.json").read_bytes()).items():
+        content = bytearray.fromhex(text)
+        for field, start in _starts(content, fields).items() if ending == "idx" else ():
+            content[start : start + 8] = lengths.get(field, 0).to_bytes(8, "little")
+        yield f"{name}.{ending}", with_footer(bytes(content))
+    yield f"{name}.1.del", with_footer(entries.to_bytes(4, "little") + bytes(8 * -(-entries // 64)))
+
+
+def _held_terms(path: Path, fields: Sequence[str]) -> dict[str, int]:
+    """The number of terms in each text field of a segment, dead entries included."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        first = max(0, size - _TAIL_BYTES)
+        file.seek(first)
+        tail = file.read()
+        found = {}
+        for field, start in _starts(tail[: content_end(tail)], fields).items():
+            if field in FIELDS:
+                file.seek(start)
+                found[field] = int.from_bytes(file.read(8), "little")
+    return found
+
+
+def _starts(content: bytes | bytearray, fields: Sequence[str]) -> dict[str, int]:
+    """The beginnings of the postings of fields, by the directory at the end of a file: first, their number of terms."""
+    end = len(content) - 4
+    at = end - int.from_bytes(content[end:], "little")
+
+    def number() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            at += 1
+            value |= (content[at - 1] & 127) << shift
+            shift += 7
+            if content[at - 1] & 128:
+                return value
+
+    found, start = {}, 0
+    for _ in range(number()):
+        start += number()
+        found[fields[int.from_bytes(content[at : at + 4], "little")]] = start
+        at += 4
+        number()
+    return found
+
+
+@contextmanager
+def _linked(folder: Path) -> Iterator[Path]:
+    """A folder of this process alone with links to the files of an index; gone in the end.
+
+    Not by `tempfile`, which takes 5 ms to load: a shell that searches would wait for it after every edit.
+    """
+    places = [place for name in ("TMPDIR", "TEMP") if (place := os.environ.get(name))]
+    view = Path(*places[:1] or ["/tmp"], f"findling-live-{os.urandom(8).hex()}")
+    view.mkdir(mode=0o700)
+    try:
+        for file in folder.glob("*.*"):
+            if file.name not in _OWN:
+                (view / file.name).symlink_to(file.absolute())
+        yield view
+    finally:
+        for file in view.iterdir():
+            file.unlink()
+        view.rmdir()
 
 
 def adopt_index(fresh: Path, folder: Path) -> None:

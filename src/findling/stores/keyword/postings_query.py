@@ -108,6 +108,9 @@ class PostingsStatistics:
     def frequency(self, field: str, term: str) -> int:
         return self._postings.frequency(field, term)
 
+    def scale(self, field: str, terms: Sequence[str]) -> float:
+        return 1.0
+
     def note(self, field: str, term: str, frequency: int) -> None:
         """Keep nothing: postings know their frequencies."""
 

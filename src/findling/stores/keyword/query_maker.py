@@ -85,6 +85,9 @@ class Statistics(Protocol):
     def frequency(self, field: str, term: str) -> int:
         """The frequency of a term in a field."""
 
+    def scale(self, field: str, terms: Sequence[str]) -> float:
+        """The rarity of terms as one, as a share of what the engine takes it for."""
+
     def note(self, field: str, term: str, frequency: int) -> None:
         """Keep a frequency that a walk has given, so that nobody asks for it."""
 

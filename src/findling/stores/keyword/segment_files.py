@@ -13,53 +13,61 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
+from time import monotonic, time
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.values import read_json
 from findling.text.analysis.analysis import FINGERPRINT
-from findling.text.analysis.stemming import extended_table, forms_table, stemmer_version
 
 if TYPE_CHECKING:
     import tantivy  # a look at the notes does not load it
 
 __all__ = [
+    "CHECKED_AT_ONCE",
     "FORMS_FILE",
     "LAYOUT",
     "NOTE_FILE",
     "PARTS_FILE",
+    "POSTINGS_LAYOUT",
     "DamageGuard",
-    "FormsFile",
     "LegNote",
     "LegState",
     "OpenedIndex",
+    "content_end",
     "damaged_parts",
     "files_of",
+    "has_deleted",
     "made_for",
     "new_index",
     "note_parts",
     "open_index",
     "read_opstamp",
     "read_state",
-    "sampled_damage",
+    "unsound_part",
+    "with_footer",
     "write_error",
     "write_note",
 ]
 
 
-LAYOUT = 5
+LAYOUT = 6
 """Raised when the fields of `entries` or their values change; an index of another layout is rebuilt."""
+
+POSTINGS_LAYOUT = 5
+"""The same for the rows of `posting_segments`, and for the terms that they are made of."""
 
 NOTE_FILE = "absorbed.json"
 
 
-def made_for(store_id: str, unit: str) -> str:
+def made_for(store_id: str, unit: str, layout: int = LAYOUT) -> str:
     """The mark of an index of this store and unit, as this version makes it."""
-    return f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
+    return f"{layout}|{FINGERPRINT}|{unit}|{store_id}"
 
 
 class LegNote(NamedTuple):
@@ -107,6 +115,13 @@ def read_opstamp(folder: Path) -> int:
         raise ValueError(f"{folder / 'meta.json'} is damaged") from error
 
 
+def has_deleted(folder: Path) -> bool:
+    """Whether the index in a folder has deleted entries."""
+    with suppress(OSError):
+        return b"num_deleted_docs" in (folder / "meta.json").read_bytes()
+    return False
+
+
 def files_of(folder: Path) -> tuple[int, ...]:
     """The inode, time and size of the list of an index's files; empty without one."""
     try:
@@ -129,59 +144,6 @@ def write_note(folder: Path, note: LegNote) -> None:
 FORMS_FILE = "forms.txt"
 """Names the inflected words of the index by their stems: a query would walk a hundred terms for the forms of one."""
 
-_MOST_NEWS = 2_000_000
-"""Characters of new entries whose words are added to the table; for more, the vocabulary is read again: 0.4 s of CPU
-time for 170,000 words."""
-
-
-class FormsFile:
-    """The table of forms of one index. It serves the commit that it was written for, and no other.
-
-    It may name words that the index no longer holds, and lacks none that it holds.
-    """
-
-    def __init__(self, folder: Path, made_for: str) -> None:
-        self._file = folder / FORMS_FILE
-        self._made_for = made_for
-        self._table: bytes | None = None
-        self._news: list[str] = []
-        self._left = 0
-
-    def read(self, opstamp: int) -> bytes | None:
-        """The table for a commit; None without a sound one."""
-        try:
-            head, _, table = self._file.read_bytes().partition(b"\n")
-        except OSError:
-            return None
-        return table if head == self._head(opstamp, table) else None
-
-    def begin(self, opstamp: int) -> None:
-        """Have the words that are noted from now on added to the table of a commit."""
-        self._table, self._news, self._left = self.read(opstamp), [], _MOST_NEWS
-
-    def note(self, texts: Iterable[str]) -> None:
-        """Note the terms of new entries."""
-        for text in texts if self._table is not None else ():
-            self._news.append(text)
-            self._left -= len(text)
-        if self._left < 0:
-            self._table, self._news = None, []
-
-    def finish(self, opstamp: int, vocabulary: Callable[[], Collection[str]]) -> None:
-        """Write the table for a commit; the vocabulary is asked for unless what was noted will do."""
-        table, news = self._table, self._news
-        self._table, self._news = None, []
-        table = forms_table(vocabulary()) if table is None else extended_table(table, set(" ".join(news).split()))
-        draft = self._file.with_name(f"{FORMS_FILE}.new")
-        # A disk that is full, or cannot be written: queries then walk the vocabulary.
-        with suppress(OSError):
-            draft.write_bytes(self._head(opstamp, table) + b"\n" + table)
-            draft.replace(self._file)
-
-    def _head(self, opstamp: int, table: bytes) -> bytes:
-        return f"{self._made_for}|{stemmer_version()}|{opstamp}|{crc32(table)}".encode()
-
-
 PARTS_FILE = "parts.txt"
 """Lists the files of a leg with their checksums: a sound file of another leg must not pass for one of this."""
 
@@ -195,8 +157,19 @@ _LONGEST_FOOTER = 1 << 10
 _SCARCE_BYTES = 64_000_000
 """With less space than the writer may flush at once, a writer that fails has run out of it."""
 
-_LARGEST_SAMPLE = 1 << 18
-"""A file of so many bytes is looked at in 0.3 ms."""
+_CHECKED_FILE = "checked.txt"
+"""Lists the files whose checksums were right or wrong, each with its time of change, its size, and when that was."""
+
+CHECKED_AT_ONCE = 1 << 20
+"""Bytes whose checksums an open waits for: 1 ms. A process that stays, an index run and a compaction check the rest."""
+
+_LOOK_S = 5.0
+"""Seconds between two looks of a process that stays, 0.1 ms where nothing has changed; no shell lives as long."""
+
+_CHECKED_S = 7 * 86_400
+"""Seconds after which a file is checked again: bits also fall over on the disk, without a change."""
+
+_READ_BYTES = 1 << 20
 
 
 class DamageGuard:
@@ -209,9 +182,30 @@ class DamageGuard:
     def __init__(self, folder: Path, leg: str = "keyword leg") -> None:
         self._folder = folder
         self.leg = leg
+        self._damaged = ""
+        self._next_look = monotonic() + _LOOK_S
+
+    def look(self) -> None:
+        """Have a thread check files from time to time, in a process that stays; the next read reports damage."""
+        if monotonic() < self._next_look:
+            return
+        from threading import Thread
+
+        self._next_look = monotonic() + _LOOK_S
+        Thread(target=self._check_all, daemon=True).start()
+
+    def _check_all(self) -> None:
+        self._damaged = unsound_part(self._folder)
+
+    def check(self, most: float = CHECKED_AT_ONCE) -> None:
+        """Check files that were not checked lately, so many bytes of them. Raises CorruptError."""
+        self._damaged = unsound_part(self._folder, most)
+        self.__enter__()
 
     def __enter__(self) -> None:
-        return None
+        if self._damaged:
+            what = f"{self._damaged} in the {self.leg} {self._folder} is not what was written"
+            raise CorruptError(what, hint="findling doctor --repair")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # A panic arrives as an exception that is no Exception and whose class cannot be imported.
@@ -295,15 +289,40 @@ def damaged_parts(folder: Path) -> list[str]:
     return [part.name for part in _parts(folder) if not _is_sound(part, noted.get(part.name))]
 
 
-def sampled_damage(folder: Path) -> str:
-    """The name of one file, chosen at random among the small ones, if it is not what was written."""
+def unsound_part(folder: Path, most: float = inf) -> str:
+    """The name of a file that is not what was written; of those not checked lately, so many bytes are read.
+
+    Files never change, so one that was checked is known by its time and size. A file that is wrong is noted as well: a
+    process that has the time checks, and the next one that opens the leg rebuilds it.
+    """
+    checked, noted, now = _checked(folder), _noted(folder), int(time())
+    known: dict[str, tuple[int, ...]] = {}
+    for part in _parts(folder):
+        try:
+            status = part.stat()
+        except FileNotFoundError:  # merged away meanwhile
+            continue
+        before = checked.get(part.name, ())
+        if before[:2] == (status.st_mtime_ns, status.st_size) and now - before[2] < _CHECKED_S:
+            known[part.name] = before
+        elif status.st_size <= most:
+            most -= status.st_size
+            is_sound = _is_sound(part, noted.get(part.name))
+            known[part.name] = status.st_mtime_ns, status.st_size, now, int(is_sound)
+    if known != checked:
+        # A disk that is full, or cannot be written: the next one checks again.
+        with suppress(OSError):
+            lines = ["\t".join(map(str, (name, *values))) for name, values in known.items()]
+            (folder / _CHECKED_FILE).write_text("".join(f"{line}\n" for line in lines))
+    return next((name for name, values in known.items() if not values[3]), "")
+
+
+def _checked(folder: Path) -> dict[str, tuple[int, ...]]:
     try:
-        small = [part for part in _parts(folder) if part.stat().st_size <= _LARGEST_SAMPLE]
-    except FileNotFoundError:  # merged away meanwhile
-        return ""
-    # The module `random` takes 2 ms to load.
-    part = small[int.from_bytes(os.urandom(2), "big") % len(small)] if small else None
-    return part.name if part is not None and not _is_sound(part, _noted(folder).get(part.name)) else ""
+        rows = re.findall(r"^(\S+)\t(\d+)\t(\d+)\t(\d+)\t([01])$", (folder / _CHECKED_FILE).read_text("latin-1"), re.M)
+    except OSError:
+        return {}
+    return {name: tuple(map(int, values)) for name, *values in rows}
 
 
 def note_parts(folder: Path) -> None:
@@ -342,11 +361,17 @@ def _noted(folder: Path) -> dict[str, int]:
 
 def _is_sound(part: Path, noted: int | None) -> bool:
     try:
-        data = part.read_bytes()
+        with part.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - _LONGEST_FOOTER))
+            end, found = _footer(file.read())
+            left, sum_ = max(0, size - _LONGEST_FOOTER) + end, 0
+            file.seek(0)
+            while data := file.read(min(left, _READ_BYTES)):
+                left, sum_ = left - len(data), crc32(data, sum_)
     except OSError:  # merged away meanwhile
         return True
-    end, found = _footer(data)
-    return found == crc32(memoryview(data)[:end]) and noted in (None, found)
+    return found == sum_ and noted in (None, found)
 
 
 def _written_sum(part: Path) -> int:
@@ -354,6 +379,17 @@ def _written_sum(part: Path) -> int:
     with part.open("rb") as file:
         file.seek(max(0, part.stat().st_size - _LONGEST_FOOTER))
         return _footer(file.read())[1]
+
+
+def content_end(data: bytes) -> int:
+    """The end of the content of a file, given by its last bytes at least."""
+    return _footer(data)[0]
+
+
+def with_footer(content: bytes) -> bytes:
+    """Content as tantivy writes it, with a checksum behind it."""
+    footer = b'{"version":{"major":0,"minor":27,"patch":0,"index_format_version":7},"crc":%d}' % crc32(content)
+    return content + footer + len(footer).to_bytes(4, "little") + _MAGIC
 
 
 def _footer(data: bytes) -> tuple[int, int]:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import tantivy
 
-from findling.core import native
 from findling.domain.budgets import current_budget
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Node, Term, Word
 from findling.stores.keyword.segment_files import DamageGuard
 from findling.text.analysis.analysis import is_compound, row_terms
-from findling.text.analysis.scripts import is_mostly_unspaced, is_unspaced
+from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import forms_prefix, same_stem, table_forms
 
 if TYPE_CHECKING:
@@ -30,18 +29,16 @@ __all__ = [
     "NAMED_STEM",
     "OTHER_FORMS",
     "PAD",
-    "PADDING",
     "UNADDED",
     "Form",
     "Forms",
     "KeywordWords",
+    "LiveIndex",
     "SegmentStatistics",
     "begins_longer_terms",
     "counted",
     "is_added",
     "most_of_word",
-    "named_file",
-    "padding",
     "repeated",
 ]
 
@@ -61,18 +58,6 @@ NAMED_FILE, NAMED_STEM = 1.5, 0.3
 argparse.py means that file, not the one that mentions it most."""
 
 
-PADDING = 20
-"""Words by which a passage of prose counts longer than it is. A few words more or less say nothing about a turn of a
-chat, and much about an abstract: the length of a turn of 20 words counts half as much, that of 200 words nine tenths.
-NDCG@10 with 0, 20 and 40 words, on development sets: turns of chats .373, .430, .450; short abstracts .429, .440, .434;
-long ones .716, .715; functions of code .382, .362; Korean documents, cut into pairs of letters, .922, .915. So code and
-text without spaces are left as they are."""
-
-_CODE_SIGNS = b"(){}[]=_<>;"
-_CHARACTERS_A_SIGN, _FREE_SIGNS = 40, 2
-"""Code has one of these signs in fewer characters: 95 of 100 pieces of code, 1 of 100 passages of prose. A pair of
-parentheses is free: a turn of a chat is short."""
-
 PAD = "¤"
 """The term that a body is padded with; no text gives it."""
 
@@ -84,21 +69,6 @@ hotpotqa .811 against .782, cacm .516 against .449."""
 
 _REPEATED_K = 8.0
 """Pace at which repetitions of a word in a query wear off: said twice it counts 1.8, said four times 3."""
-
-
-def padding(text: str) -> int:
-    """By how many words a text counts longer than it is, which depends on nothing but the text."""
-    if not text.isascii() and is_mostly_unspaced(text):
-        return 0
-    enough = len(text) // _CHARACTERS_A_SIGN + _FREE_SIGNS + 1
-    signs = _count_signs(text, enough) if native is None else native.count_bytes(text, _CODE_SIGNS, enough)
-    return 0 if not text or signs >= enough else PADDING
-
-
-def _count_signs(text: str, most: int) -> int:
-    # One pass over bytes takes a third of the time that a count of each sign takes.
-    data = text.encode("utf-8", "surrogatepass")
-    return min(most, len(data) - len(data.translate(None, _CODE_SIGNS)))
 
 
 def is_added(term: str) -> bool:
@@ -144,15 +114,6 @@ def _said(node: Node) -> object:
     return type(node), getattr(node, "field", ""), is_compound(node.text), *row_terms(node.text)
 
 
-def named_file(text: str) -> str:
-    """A text as the name of a file, with its folder at most, and without a line: `queues.py` of `./queues.py:120:5`."""
-    parts = (re.sub(_LINE, "", text) if ":" in text else text).lower().replace("\\", "/").split("/")
-    return "/".join([part for part in parts if part not in ("", ".", "..")][-2:])
-
-
-_LINE = r"(?::\d{1,9}){1,2}:?$"
-
-
 _MOST_FORMS = 24
 """Forms of one word that are scored, the frequent ones first."""
 
@@ -161,10 +122,6 @@ _MOST_KNOWN = 200
 
 _VOCABULARY_WINDOW = 4000
 """Words of the vocabulary looked at for the forms of one word; short stems have many neighbours."""
-
-
-_MOST_FREQUENCIES = 20_000
-"""Frequencies that are kept for one state of the index, 3 MB: an answer asks three times for those of its words."""
 
 
 class Form(NamedTuple):
@@ -184,24 +141,59 @@ class Forms(NamedTuple):
     more: bool = False
 
 
+class LiveIndex(NamedTuple):
+    """One state of an index in which dead entries count in no average.
+
+    tantivy takes it to have `weighed` entries when it weighs a term; 0 where nothing is dead, and it counts right.
+    """
+
+    searcher: tantivy.Searcher
+    weighed: int = 0
+
+
+_MOST_COUNTED = 3_000
+"""Words of one walk whose living entries are counted, 30 ms; of more of them, dead entries count as well."""
+
+_MOST_FREQUENCIES = 20_000
+"""Frequencies that are kept for one state of the index, 3 MB: an answer asks three times for those of its words."""
+
+
 class SegmentStatistics:
     """Implements `Statistics` for one state of a tantivy index."""
 
-    def __init__(self, searcher: tantivy.Searcher, reading: DamageGuard, forms: bytes | None = None) -> None:
-        self._searcher = searcher
+    def __init__(
+        self, live: LiveIndex, schema: tantivy.Schema, reading: DamageGuard, forms: bytes | None = None
+    ) -> None:
+        self._searcher, self._weighed = live
+        self._schema = schema
         self._reading = reading
         self._frequencies: dict[tuple[str, str], int] = {}
         self._forms = forms
         with reading:
-            self.entries = searcher.num_docs
+            self.entries = self._searcher.num_docs
 
     def frequency(self, field: str, term: str) -> int:
-        """The frequency of a term in a field; deleted entries count until tantivy merges them away."""
+        """The frequency of a term in a field."""
         if (found := self._frequencies.get((field, term))) is None:
             with self._reading:
                 found = self._searcher.doc_freq(field, term)
+                if found and self._weighed:
+                    found = self._living(field, term)
             self.note(field, term, found)
         return found
+
+    def scale(self, field: str, terms: Sequence[str]) -> float:
+        """The rarity of terms as one, as a share of what tantivy takes it for, which counts dead entries."""
+        if not self._weighed:
+            return 1.0
+        with self._reading:
+            taken = sum(_idf(self._searcher.doc_freq(field, term), self._weighed) for term in terms)
+        return sum(_idf(self.frequency(field, term), self.entries) for term in terms) / taken
+
+    def _living(self, field: str, term: str) -> int:
+        """The number of living entries with a term: 10 µs, and 0.1 ms for 10,000 of them."""
+        query = tantivy.Query.term_query(self._schema, field, term, index_option="basic")
+        return int(getattr(self._searcher.search(query, 1), "count", 0) or 0)  # missing in type stubs
 
     def note(self, field: str, term: str, frequency: int) -> None:
         """Keep a frequency that a walk has given, so that nobody asks for it."""
@@ -215,7 +207,12 @@ class SegmentStatistics:
         def walk() -> list[tuple[str, int]]:
             with self._reading:
                 found = self._searcher.terms_with_prefix(field, prefix, limit=limit)
-            return found if prefix else [pair for pair in found if pair[0] != PAD]
+            if not prefix:
+                return [pair for pair in found if pair[0] != PAD]
+            if not self._weighed or len(found) > _MOST_COUNTED:
+                return found
+            counted = [(term, living) for term, _ in found if (living := self.frequency(field, term))]
+            return sorted(counted, key=lambda pair: (-pair[1], pair[0]))  # as tantivy orders them
 
         # One letter begins thousands of terms, and a row that ends with it asks for them twice.
         return current_budget().once((self, field, prefix, limit), walk)
@@ -226,7 +223,7 @@ class SegmentStatistics:
         if self._forms is None:
             return {field: dict(self.begun(field, prefix, _VOCABULARY_WINDOW)) for field in fields}
         words = [word for word in table_forms(self._forms, term) if word.startswith(prefix)]
-        ask = self._searcher.doc_freq
+        ask = self.frequency if self._weighed else self._searcher.doc_freq
         with self._reading:
             return {field: {word: found for word in words if (found := ask(field, word))} for field in fields}
 
@@ -248,8 +245,12 @@ class KeywordWords:
         self._spellings: Spellings | None = None
 
     def frequency(self, field: str, term: str) -> int:
-        """The frequency of a term in a field; deleted chunks count until tantivy merges them away."""
+        """The frequency of a term in a field."""
         return self._statistics.frequency(field, term)
+
+    def scale(self, field: str, terms: Sequence[str]) -> float:
+        """The rarity of terms as one, as a share of what the engine takes it for."""
+        return self._statistics.scale(field, terms)
 
     def fields(self, term: str, fields: Sequence[str]) -> tuple[str, ...]:
         """Those of the fields in which a term stands."""
@@ -257,9 +258,7 @@ class KeywordWords:
 
     def idf(self, frequency: int) -> float:
         """The rarity of a word of this frequency."""
-        # tantivy counts deleted chunks in a term's frequency until it merges them away, but not among all chunks.
-        frequency = min(frequency, self._entries)
-        return math.log(1 + (self._entries - frequency + 0.5) / (frequency + 0.5))
+        return _idf(min(frequency, self._entries), self._entries)
 
     def spread(self, forms: Iterable[Form]) -> int:
         """The frequency of the forms as one word."""
@@ -370,6 +369,10 @@ class KeywordWords:
                 self._statistics.note(fields[0], form.text, form.frequency)
         known = dict.fromkeys([*(form.text for form in scored), *_frequent(found, _MOST_KNOWN)])
         return Forms(scored, tuple(known), len(scored) < len(found))
+
+
+def _idf(frequency: int, entries: int) -> float:
+    return math.log(1 + (entries - frequency + 0.5) / (frequency + 0.5))
 
 
 def _main_counts(standing: Mapping[str, Mapping[str, int]]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
-from findling.domain.errors import CorruptError, DiskFullError, NotIndexedError, StoreDamagedError
+from findling.domain.errors import DiskFullError, NotIndexedError, StoreDamagedError
 from findling.stores.local.identity import (
     EXACT,
     GRAPH,
@@ -47,12 +47,10 @@ class LocalLegs:
 
     def keyword_leg(self, store_id: str, unit: str) -> KeywordLeg:
         from findling.stores.keyword.leg import TantivyLeg
-        from findling.stores.keyword.segment_files import sampled_damage
+        from findling.stores.keyword.segment_files import DamageGuard
 
         folder = keyword_folder(self.folder, unit)
-        if damaged := sampled_damage(folder):
-            what = f"{damaged} in the keyword leg {folder} is not what was written"
-            raise CorruptError(what, hint="findling doctor --repair")
+        DamageGuard(folder).check()
         return TantivyLeg.open(folder, store_id=store_id, unit=unit)
 
     def has_keyword_leg(self, unit: str) -> bool:
@@ -102,12 +100,10 @@ class LocalLegs:
 
     def exact_leg(self, store_id: str) -> ExactLeg:
         from findling.stores.keyword.exact_leg import TrigramLeg
-        from findling.stores.keyword.segment_files import sampled_damage
+        from findling.stores.keyword.segment_files import DamageGuard
 
         folder = self.folder / EXACT
-        if damaged := sampled_damage(folder):
-            what = f"{damaged} in the exact leg {folder} is not what was written"
-            raise CorruptError(what, hint="findling doctor --repair")
+        DamageGuard(folder, "exact leg").check()
         return TrigramLeg.open(folder, store_id=store_id)
 
     def has_exact_leg(self) -> bool:

@@ -18,7 +18,7 @@ from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import PreparedResource, prepare
 from findling.stores.keyword.posting_segments import SegmentBuilder
 from findling.stores.keyword.postings_reader import PostingsReader, SegmentInSight
-from findling.stores.keyword.segment_files import made_for
+from findling.stores.keyword.segment_files import POSTINGS_LAYOUT, made_for
 from findling.stores.postgres.keyword.keyword_merge import join_heads, join_rows, to_join, with_dead
 from findling.stores.postgres.keyword.keyword_tables import (
     SELECT_STATE,
@@ -131,7 +131,7 @@ class PostgresKeywordLeg:
         self.unit = unit
         self._connections = connections
         self._unit = UNITS[unit]
-        self._owner = made_for(store_id, unit)
+        self._owner = made_for(store_id, unit, POSTINGS_LAYOUT)
         self._damage = connections.leg_errors(_LEG)
         self._scoring = scoring
         self._numbers = None if numbers is None else np.fromiter(numbers, np.int64)

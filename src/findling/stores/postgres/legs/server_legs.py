@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import NotIndexedError
-from findling.stores.keyword.segment_files import made_for
+from findling.stores.keyword.segment_files import POSTINGS_LAYOUT, made_for
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
@@ -46,7 +46,7 @@ class ServerLegs:
         from findling.stores.postgres.keyword.keyword_leg import read_keyword_state
 
         state = read_keyword_state(self._beside(), unit)
-        return state.seq if state.owner == made_for(store_id, unit) else 0
+        return state.seq if state.owner == made_for(store_id, unit, POSTINGS_LAYOUT) else 0
 
     def discard_keyword_leg(self, unit: str) -> None:
         from findling.stores.postgres.keyword.keyword_leg import discard_keyword_leg

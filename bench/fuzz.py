@@ -49,8 +49,9 @@ def main() -> int:
         vocabulary = sample_words(given.tree, rng)
         if given.attack:
             for query in ("who wrote the Zen of Python", "/def \\w+_handler/"):
-                engine.search(query, refresh=False)
+                engine.search(query, refresh=False, changes={"graph": "on"})
             engine.opened.level_wanted()
+            print(f"exact leg: {engine.opened.exact.exists()}, graph leg: {engine.opened.graph.exists()}")
         started = time.process_time()
         for number in range(1, given.queries + 1):
             query = attack(rng, vocabulary) if given.attack else any_query(rng, vocabulary)

@@ -29,6 +29,13 @@ FILES = {
         for n in range(1, 10_100)
     ),
 }
+FILES["saved.html"] = (
+    "<html><head>\n<!--\n"
+    + "kept\n" * 30
+    + "-->\n</head><body><h1>Zoo</h1>\n"
+    + "".join(f"<p>Paragraph {n} of the page,\nwhich says little.</p>\n\n" for n in range(20))
+    + "<p>The okapi is fed at noon.</p>\n</body></html>\n"
+)
 MARKS_IN_VIEW = (
     "const pane = document.getElementById('preview-body').getBoundingClientRect();"
     "return [...document.querySelectorAll('#panel-text mark')].filter((mark) => {"
@@ -134,6 +141,18 @@ def test_numbers_of_lines_have_room(page: WebPage) -> None:
         "}).map((one) => one.textContent)"
     )
     assert overflow == []
+
+
+def test_a_line_of_an_extracted_text_has_one_number_in_snippet_and_preview(page: WebPage) -> None:
+    """Rows of the text were counted: 1262 in the preview for line 1300 of the snippet."""
+    page.open("?q=okapi&mode=keyword")
+    line = "[...document.querySelectorAll('{0} .line')].find((one) => one.textContent.includes('okapi'))"
+    number = f"return {line}?.querySelector('.number')?.textContent ?? ''"
+    page.click("#hits .open")
+    page.see("#panel-text mark", "okapi")
+    expected = FILES["saved.html"].split("\n").index("<p>The okapi is fed at noon.</p>") + 1
+    for place in ("#hits", "#panel-text"):
+        assert page.run(number.format(place)) == str(expected), place
 
 
 def test_an_empty_workspace_says_how_to_fill_it(page: WebPage, settings: Settings) -> None:

@@ -150,6 +150,16 @@ def test_an_empty_answer_is_of_no_quality(engine: Engine) -> None:
     assert ask(engine, "dull").quality != "none"
 
 
+def test_the_quality_of_an_answer_is_that_of_its_best_score(engine: Engine) -> None:
+    """An answer whose best hit had .14 was called excellent, since all had been searched."""
+    asked = [*[one for some in ASKED.values() for one in some], "dull", "a night", "the match of the symphony at noon"]
+    for question in asked:
+        answer = ask(engine, question)
+        best = max((hit.score for hit in answer.hits), default=1.0)
+        assert (answer.quality == "weak") == (best < 0.2), question
+        assert answer.quality != "excellent" or best >= 0.5, question
+
+
 def test_explain_says_that_a_match_is_weak(engine: Engine) -> None:
     told = engine.explain("packing.md 2", "2/day-7.md")
     assert not told.found

@@ -57,15 +57,18 @@ def _glob(rng: random.Random, vocabulary: Sequence[str]) -> str:
 
 
 def _expression(rng: random.Random, vocabulary: Sequence[str]) -> str:
-    word, other = (re.escape(one[: rng.randint(2, 8)]).replace("/", ".") for one in rng.choices(vocabulary, k=2))
-    return "/" + rng.choice(SHAPES).format(word, other) + "/" + rng.choice(("", "", " case:no"))
+    word, other = (re.escape(one[: rng.randint(4, 12)]).replace("/", ".") for one in rng.choices(vocabulary, k=2))
+    shape = rng.choice(BROAD if rng.random() < 0.01 else SHAPES)
+    return "/" + shape.format(word, other) + "/" + rng.choice(("", "", "", "", " case:no"))
 
 
 SHAPES = (
-    r"{}", r"\b{}\b", r"{}\w*", r"{}.*{}", r"^\s*{}", r"({}|{})+", r"{}[^\n]{{0,20}}{}", r"(?:{}\s+)*{}", r"{}\(.*\)$",
-    r"(?i){}", r"[a-z_]+{}[a-z_]*", r"(\w+)\s+\1{}", r"(?<!x){}(?=.)", r"{}|\d{{4}}-{}", r"\w{{3,}}{}+", r".{}.?{}.",
-    r"[A-Z]{{2,}}_\w+", r"\d+\.\d+", r"x",
+    r"{}", r"\b{}\b", r"{}\w*", r"{}.*{}", r"^\s*{}", r"{}[^\n]{{0,20}}{}", r"{}\(.*\)$", r"({}|{})", r"{}+\s",
+    r"[a-z_]+{}[a-z_]*", r"(?<!x){}(?=.)", r"{}|\d{{4}}-{}", r"\w{{3,}}{}+", r".{}.?{}.", r"{}\s*=\s*(\w+)",
 )  # fmt: skip
+BROAD = (r"(\w+)\s+\1{:.2}", r"[A-Z]{{2,}}_\w+", r"\d+\.\d+", r"x", r"({}|{})+", r"(?:{}\s+)*{}", r"(?i){:.2}")
+"""Shapes that match in most texts, or that no trigram follows from: they look at all of them."""
+
 ENDLESS = (
     "/(a+)+$/",
     "/(\\w+\\s?)*;$/",

@@ -6,9 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from findling.text.mining.marked_names import is_told
 from findling.text.mining.noun_runs import compounds
 from findling.text.mining.synonyms import LONGEST_SNIPPET, acronyms, is_one_term, other_names, prose, snippet_of
 from tests.counts import tries
+
+
+@pytest.mark.parametrize(
+    "label", [":%s/old/new/gc", "GB", "Fridays", "EUR", "16 GB", "EUR 20", "May 3", "rm -rf", "2024"]
+)
+def test_commands_units_days_and_currencies_are_no_names_to_tell(label: str) -> None:
+    """They were the names facet of 48 notes, and EUR their only theme."""
+    assert not is_told(label)
+
+
+@pytest.mark.parametrize(
+    "label", ["Anna", "US", "C++", "March of the Penguins", "東京", "O'Neil", ".gitignore", "AT&T"]
+)
+def test_names_are_told(label: str) -> None:
+    assert is_told(label)
 
 
 def explained(text: str) -> list[tuple[str, str]]:

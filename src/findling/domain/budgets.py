@@ -25,8 +25,8 @@ _MOST_READ = 1_000
 _MOST_ROWS = 5_000
 """Rows of words that NEAR is made of: 0.2 ms for each, where its words are in every passage."""
 
-_MATCHING_S = 0.5
-_CHARACTERS_A_SECOND = 100_000_000
+_MATCHING_S = 0.4
+_CHARACTERS_A_SECOND = 150_000_000
 """CPU seconds for all patterns of an answer, and characters of text that give them one more: a scan takes less."""
 
 _MOST_LATE = 16

@@ -76,6 +76,13 @@ def test_the_head_of_a_page_says_what_it_is_about() -> None:
     assert page.fields == {"language": "de", "description": "Was & wie"}
 
 
+@pytest.mark.parametrize("sign", ["¶", "&para;", "#", " § "])
+def test_a_link_from_a_heading_to_itself_is_no_text(sign: str) -> None:
+    page = f'<main><h2>Setup<a class="headerlink" href="#setup" title="Link">{sign}</a></h2><p>See C#. ¶ is one.</p>'
+    assert read(page).text.split() == "Setup See C#. ¶ is one.".split()
+    assert read('<p><a href="/issues/7">#</a> seven</p>').text.startswith("#")
+
+
 def test_every_block_knows_its_line_of_the_file() -> None:
     numbered = PAGE.split("\n")
     found = lines_of(read(PAGE))

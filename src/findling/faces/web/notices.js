@@ -9,7 +9,8 @@ export function noticesOf(answer, linkTo) {
     unknown(answer),
     ...answer.degraded.map(({ what, fix }) => warning(sentence(what), fix)),
     ...scope(answer.scope),
-    ...answer.notes.map((note) => h("p", { class: "note" }, sentence(note))),
+    // The page asks for facets by itself: nobody wonders how many names there are.
+    ...answer.notes.filter((note) => !note.startsWith("facet ")).map((note) => h("p", { class: "note" }, sentence(note))),
   ].filter(Boolean);
 }
 

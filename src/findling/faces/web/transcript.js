@@ -13,14 +13,18 @@ const STILL_FRAMES = 3;
  * characters; the receipt of the hit tells where in the passage its matches are.
  */
 export function textElement(document_, passage, hit) {
-  const first = document_.line_start;
+  const { line_start: first, line_end: last } = document_;
   const [start, end] = passage.map((at) => at - document_.start);
   const rows = rowsOf(document_.text, [start, end], hit?.rid === document_.rid ? matchesOf(hit, start) : []);
   const isPart = rows.some((row) => row.text.trim() && !isWithin(row));
-  const box = linesBox(first ? first + rows.length - 1 : 0);
+  // Rows of an extracted text are no lines of its file: only those have a number that the hit knows one of.
+  const known = new Map((hit?.lines ?? []).filter((line) => line.text.trim()).map((line) => [line.text, line.number]));
+  const isPlain = rows.length === last - first + 1;
+  const numberOf = (row, place) => (first && (isPlain ? first + place : known.get(row.text))) || 0;
+  const box = linesBox(first ? last : 0);
   for (let at = 0; at < rows.length; at += BLOCK) {
     const some = rows.slice(at, at + BLOCK);
-    const lines = some.map((row, place) => lineElement(row, first && first + at + place, isPart));
+    const lines = some.map((row, place) => lineElement(row, numberOf(row, at + place), isPart));
     const block = h("div", { class: "block" }, lines);
     // How high it will be, about: it is laid out when it comes into view.
     const height = some.reduce((sum, row) => sum + Math.max(1, Math.ceil(row.text.length / COLUMNS)), 0);

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.text.mining.chunk_names import chunk_names, hash_of
+from findling.text.mining.marked_names import is_told
 
 if TYPE_CHECKING:
     from findling.domain.resources import StoredChunk
@@ -25,9 +26,13 @@ class EntityCounts(NamedTuple):
 
 
 def labels_of(stored: StoredChunk) -> dict[int, str]:
-    """The names of a chunk by the numbers that a graph knows them by, as its text or title writes them."""
+    """The names of a chunk by the numbers that a graph knows them by, as its text or title writes them.
+
+    Commands, units, days and currencies are no names to tell, though a graph may join passages by them.
+    """
     names = chunk_names(stored.resource, stored.chunk.heading, stored.text)
-    return {hash_of(one.key): " ".join(one.label.split()) for one in reversed(names)}
+    labels = {hash_of(one.key): " ".join(one.label.split()) for one in reversed(names)}
+    return {key: label for key, label in labels.items() if is_told(label)}
 
 
 def is_part(label: str, others: Iterable[str]) -> bool:

@@ -88,12 +88,20 @@ def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
 
 
 def quality_of(found: Found, hits: Sequence[Hit], meaning: Meaning, degraded: Sequence[Degradation]) -> str:
-    """The quality that an answer can have: `none` without hits, else by how complete the search was."""
+    """The quality of an answer by its best score and by how complete the search was; `none` without hits."""
     if not hits:
         return "none"
     if degraded:
         return "reduced"
-    return "excellent" if found.strategy == "hybrid" and meaning.coverage >= 1 else "good"
+    best = max(hit.score for hit in hits)
+    if best < _WEAK and found.strategy != "browse":
+        return "weak"
+    is_complete = found.strategy == "hybrid" and meaning.coverage >= 1
+    return "excellent" if is_complete and best >= _EXCELLENT else "good"
+
+
+_WEAK, _EXCELLENT = 0.2, 0.5
+"""Scores of the best hit, out of 1: right answers in notes of another language begin at .08, those by words at .3."""
 
 
 def unknown_terms(question: AnalyzedQuery, found: Found) -> list[str]:

@@ -55,15 +55,17 @@ def themes(legs: Retrievers, limit: int = 20, *, below: str = "") -> ThemesAnswe
     if rows is None:
         return ThemesAnswer(degraded=tuple(lacks))
     desk = _ThemeMap(legs, rows, below)
-    told = list[Theme]()
-    for label in desk.labels[:limit]:
-        if told and current_budget().is_over("fewer themes are told than there are"):
+    told, total = list[Theme](), len(desk.labels)
+    for label in desk.labels:
+        if len(told) == limit or (told and current_budget().is_over("fewer themes are told than there are")):
             break
         theme = desk.theme(label)
         if theme is not None:
             told.append(theme)
+        else:
+            total -= 1
     lacks += [Degradation(what=one) for one in current_budget().refused]
-    return ThemesAnswer(themes=tuple(told), total=len(desk.labels), degraded=tuple(lacks))
+    return ThemesAnswer(themes=tuple(told), total=total, degraded=tuple(lacks))
 
 
 @spending()

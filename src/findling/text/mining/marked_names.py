@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from findling.text.mining.entity_keys import LONGEST_NAME
 
-__all__ = ["UNSPACED", "marked_names", "repeated_names"]
+__all__ = ["UNSPACED", "is_told", "marked_names", "repeated_names"]
 
 _MARKS = re.compile(
     r"\[\[(?P<wiki>[^\[\]|#\n]{1,80}+)(?:[|#][^\[\]\n]{0,80}+)?\]\]"
@@ -52,6 +52,33 @@ def _is_name_like(label: str) -> bool:
     """Whether quoted words may be a name: few, and begun like one; a script without capitals has no such sign."""
     first = next((letter for letter in label if letter.isalnum()), "")
     return bool(first) and not first.islower() and len(label.split()) <= LONGEST_NAME
+
+
+_NO_NAMES = frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri january february march april "
+    "may june july august september october november december jan feb apr jun jul aug sep sept oct nov dec "
+    "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember "
+    "lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo "
+    "kb mb gb tb pb kib mib gib tib kbit mbit gbit kbps mbps gbps hz khz mhz ghz ns µs ms sec min hr hrs kg mg lbs oz "
+    "km cm mm nm ft yd ml dl kcal kj kw mw kwh mv mah ah db px dpi rpm psi hpa am pm utc gmt cet cest est edt pst pdt "
+    "eur usd gbp chf jpy cny inr aud cad nzd sek nok dkk pln czk huf ron bgn try brl mxn zar krw rub uah ils sgd hkd "
+    "thb idr myr php vnd aed sar egp euro euros dollar dollars pound pounds yen".split()
+)
+"""Days, months, units and currencies: capitals and backticks mark them, too."""
+
+_WORDS = re.compile(r"[^\W\d_]+(?:['’.-]\w+)*")
+_PLURAL = re.compile("['’]?s$")
+_COMMAND = re.compile(r"[%=<>|;{}$\\^~?!*]|^[^\w@.]|\s-|^\W*$")
+
+
+def is_told(label: str) -> bool:
+    """Whether a label is worth to be told as a name: no command, and more than numbers, units, days and currencies."""
+    if _COMMAND.search(label):
+        return False
+    words = _WORDS.findall(label.casefold())
+    is_measure = any(map(str.isdigit, label))
+    told = [word for word in words if _NO_NAMES.isdisjoint((word, _PLURAL.sub("", word)))]
+    return any(not (is_measure and len(word) < 2) for word in told)
 
 
 UNSPACED = re.compile(r"[\u30a1-\u30fa\u30fc・]{3,20}|[\u4e00-\u9fff々]{2,8}|[\uac00-\ud7a3]{2,10}")

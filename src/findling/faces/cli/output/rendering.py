@@ -176,6 +176,11 @@ def _render_hit(hit: Hit, view: View) -> str:
     ]
     told = {line.place for line, _ in shown if _tells_place(line)}
     marks = [_mark(line, is_dim, told) for line, is_dim in shown]
+    # A place is told once: all lines of a chapter are in it.
+    marks = [
+        "" if mark and line.place and at and mark == marks[at - 1] else mark
+        for at, (mark, (line, _)) in enumerate(zip(marks, shown, strict=True))
+    ]
     if view.terminal:
         marks = [show_controls(mark) for mark in marks]
     width = max(map(display_width, marks), default=0)

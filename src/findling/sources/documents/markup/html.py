@@ -55,6 +55,8 @@ _ACTIONS: dict[str, Callable[[HtmlWriter, str, str], None]] = {
 }
 _ACTIONS |= {"br": HtmlWriter.break_line, "img": HtmlWriter.image, "input": HtmlWriter.form_input}
 _ACTIONS |= {name.upper(): action for name, action in _ACTIONS.items()}  # markup that no parser has put in order
+_ANCHORS = ("¶", "#", "§", "🔗")
+"""Text of links from a heading to itself."""
 _WHOLE = ("h1", "h2", "h3", "h4", "h5", "h6", "tr")
 _UNREAD_XHTML = frozenset("annotation annotation-xml head rp rt template".split())
 _MAIN = "main, article, [role=main]"
@@ -96,7 +98,7 @@ def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
             text = "\n" * text.count("\n")
         elif "-" in name:  # elements that the page defines itself: cells are likelier than letters
             add_text(" ")
-        if text:
+        if text and not (name in ("a", "A") and text.strip() in _ANCHORS and 'href="#' in attributes):
             add_text(text)
     add_text(markup[tags_end:])
     writer.end()

@@ -80,7 +80,7 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     parts = ["instant vectors of all chunks"] if meaning["instant"] else []
     if meaning["model"]:
         percent = meaning["read"] * 100 // meaning["of"] if meaning["of"] else 100  # 100 only when nothing is left
-        now = ", reading now" if meaning["refining"] else ""
+        now = ", read on in the background" if meaning["refining"] else ""
         host = f", at {meaning['sent_to']}" if meaning["sent_to"] else ""
         parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({percent}%{now}{host})")
         if percent < 100 and not meaning["refining"]:

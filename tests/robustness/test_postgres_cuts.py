@@ -144,6 +144,27 @@ def test_a_write_that_is_cut_lands_as_a_whole_or_not_at_all(
         assert refused > 0
 
 
+def test_a_command_that_is_cut_between_its_batches_says_what_was_kept(
+    playground: Playground, postgres: PostgresServer
+) -> None:
+    with proxied(postgres) as (proxy, url):
+        file = playground.folder / "many.jsonl"
+        lines = [{"type": "decision", "id": f"n{n}", "title": f"N{n}", "rationale": "quay"} for n in range(1500)]
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        for name, share in (("batches", -1), ("batches2", 6)):
+            playground.settings = {"FINDLING_STORE_URL": f"{url}#{name}"}
+            whole = proxy.passed
+            proxy.begin()
+            assert playground.call("index", str(playground.root)).code == 0
+            proxy.begin(whole * share // 10)  # the second command is cut in its second batch or its third
+            done = playground.call("add", str(file))
+            assert share > 0 or done.code == 0, done.err
+        with PostgresStore.open(f"{postgres.dsn}#batches2", readonly=True) as store:
+            kept = sum(rid.startswith("decision:n") for rid in store.rids())
+        assert (done.code, kept) in ((2, 500), (2, 1000)), done.err
+        assert "was kept" not in done.err or "what the command had written before" in done.err
+
+
 def test_a_server_that_stays_away_is_named_with_the_next_step(playground: Playground, postgres: PostgresServer) -> None:
     with proxied(postgres) as (proxy, url):
         playground.settings = {"FINDLING_STORE_URL": f"{url}#away"}

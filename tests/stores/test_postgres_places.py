@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from findling.domain.errors import (
+    DiskFullError,
     InvalidValueError,
     NotIndexedError,
     StoreDamagedError,
@@ -216,6 +217,12 @@ def test_a_server_in_trouble_is_no_fault_of_findling(code: str) -> None:
     with pytest.raises(WorkspaceError, match=code) as caught, PostgresErrors(place):
         raise psycopg.errors.lookup(code)("it is in trouble")
     assert "log of the server" in caught.value.hint
+
+
+def test_a_server_that_ends_for_want_of_space_is_no_server_that_is_away() -> None:
+    place = parse_place("postgresql://ann@host/team#notes")
+    with pytest.raises(DiskFullError, match="has no space left"), PostgresErrors(place):
+        raise psycopg.OperationalError('PANIC:  could not write to file "pg_wal/1": No space left on device')
 
 
 def test_an_error_of_whatever_kind_is_told_in_words() -> None:

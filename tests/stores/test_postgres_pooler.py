@@ -11,6 +11,8 @@ import pytest
 
 from findling.domain.errors import ReplacedError, WorkspaceError
 from findling.domain.ports import TruthStore
+from findling.stores.postgres.checks import examine_server
+from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import line_document
 from findling.testing.truth_store import TruthStoreSuite
@@ -28,6 +30,14 @@ def dsn(postgres: PostgresServer) -> Iterator[str]:
         connection.execute("CREATE DATABASE pooled OWNER pooled")
     with pooled(postgres, "pooled", "pooled") as url:
         yield f"{url.rpartition('/')[0]}/pooled?pooler=transaction"
+
+
+def test_doctor_names_a_pooler_that_the_url_does_not(dsn: str, postgres: PostgresServer) -> None:
+    def pooler(url: str) -> list[tuple[bool, str]]:
+        return [(one.ok, one.hint) for one in examine_server(parse_place(url), "local") if one.name == "pooler"]
+
+    assert pooler(f"{dsn.partition('?')[0]}#notes") == [(False, "add pooler=transaction to the URL, behind ? or &")]
+    assert pooler(f"{dsn}#notes") == pooler(postgres.place()) == []
 
 
 class TestPooledStore(TruthStoreSuite):

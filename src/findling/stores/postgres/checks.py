@@ -66,12 +66,25 @@ def examine_server(place: PostgresPlace, legs: str) -> Iterator[Check]:
             connection.execute(SAFE_PATH)
             yield from _server(connection, place)
             yield from _extensions(connection, legs)
+        with PostgresErrors(place):
+            yield from _pooler(place)
     except FindlingError as error:
         yield Check(name="server", ok=False, detail=error.message, hint=error.hint)
     finally:
         connection.close()
     where = "on this host, in step by the numbers of changes" if legs == "local" else "in the database"
     yield Check(name="legs", ok=True, detail=f"{legs}: {where}", hint="")
+
+
+def _pooler(place: PostgresPlace) -> Iterator[Check]:
+    """Two open connections that one process of the server answers: a pooler gives it to anybody in turns."""
+    if place.is_pooled:
+        return
+    with connect(place) as one, connect(place) as other:
+        answering = [each.execute("SELECT pg_catalog.pg_backend_pid()").fetchone() for each in (one, other)]
+    if answering[0] == answering[1]:
+        wrong = f"{place.shown} is behind a pooler in transaction mode, and the URL does not say so"
+        yield _check("pooler", "", wrong, "add pooler=transaction to the URL, behind ? or &")
 
 
 def _server(connection: Connection, place: PostgresPlace) -> Iterator[Check]:

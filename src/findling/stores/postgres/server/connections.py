@@ -181,7 +181,9 @@ class PostgresConnections:
                 if not _is_lost(error):
                     raise
                 message = f"{self.place.shown} was lost during a write: nothing of it was kept"
-                raise UnreachableError(message, hint="see that the server runs, then do the same again") from error
+                message += ", only what the command had written before"
+                hint = "see that the server runs and has space on its disk, then do the same again"
+                raise UnreachableError(message, hint=hint) from error
             self._commit(connection)
         finally:
             self._end(connection)
@@ -267,7 +269,7 @@ class PostgresConnections:
                 raise
             raise UnreachableError(
                 f"{self.place.shown} was lost while a write was being confirmed: all of it has landed, or nothing",
-                hint="see that the server runs, then do the same again: what is there already stays as it is",
+                hint="see that the server runs and has space on its disk, then do the same again",
             ) from error
 
     def _take(self) -> tuple[Connection, bool]:

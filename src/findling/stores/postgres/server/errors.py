@@ -121,6 +121,8 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
     said = (str(error).strip().splitlines() or [""])[0]
     if code == "0A000" and getattr(getattr(error, "diag", None), "source_function", "") == _WRITING:
         code = "25006"  # a replica, of a transaction that is to write; its words depend on the server's language
+    if "No space left on device" in str(error):  # a server that cannot write its log ends without a code
+        code = "53100"
     match code:
         case "42501":
             hint = "let the owner of the database grant them, or open it as a role that has them"
@@ -162,7 +164,7 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
         name = _TIMEOUTS.get(ended["which"], f"the {ended['which']} timeout")
         return UnreachableError(f"{shown} ended the connection: {said}", hint=f"raise {name} of this role")
     if is_lost(error):
-        hint = "see that the server runs and can be reached, then try again"
+        hint = "see that the server runs, has space on its disk and can be reached, then try again"
         return UnreachableError(f"{shown} does not answer: {said}", hint=hint)
     if code.startswith(_OF_SERVER):
         hint = "look at the log of the server, then try again"

@@ -71,7 +71,7 @@ def pass_fence(connection: psycopg.Connection[Any], place: PostgresPlace, ws: in
     if holder:
         raise LockedError(
             f"{place.shown} is being written by another process: the server has ended the lock of this one,"
-            " and nothing of this write was kept",
+            " and nothing of this write was kept, only what the command had written before",
             hint="do the same again",
         )
     connection.execute("UPDATE findling.workspaces SET holder = %s WHERE ws = %s", (number, ws))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["AskedNames", "asked_names", "defines", "looks_like_code", "name_words"]
+__all__ = ["AskedNames", "asked_names", "asks_in_prose", "defines", "looks_like_code", "name_words"]
 
 
 class AskedNames(NamedTuple):
@@ -40,6 +40,11 @@ def asked_names(query: str) -> AskedNames:
         if _SHAPED.search(word) or (place and len(word) > 2 and word[0].isupper()):
             _add(found, word)
     return AskedNames(tuple(found))
+
+
+def asks_in_prose(query: str) -> bool:
+    """Whether a question is one to people: who, when, why, how to, what I or we do. One with a name of code is none."""
+    return bool(_IN_PROSE.search(query)) and not _MARKED.search(query) and not _SHAPED.search(query)
 
 
 def name_words(text: str) -> list[str]:
@@ -85,6 +90,16 @@ _INTRODUCED = re.compile(rf"\b(?:([^\W\d]\w*)`? ({'|'.join(_KINDS)})s?\b|(?:{'|'
 _SHAPED = re.compile(r"_|[a-z][A-Z]|::|[a-z]\.[a-z]|[A-Z]{2}[a-z]")
 _SCOPES = re.compile(r"::|->|[.#]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+
+_IN_PROSE = re.compile(
+    r"^(?:\w+ )?(?:who|whom|whose|when|why|which|what|wer|wann|warum|wie|welche\w?|quién|cuándo|cómo|pourquoi"
+    r"|how (?:to|do|can|should|could|would|many|much|long|often|fast|far))\b"
+    r"|^(?:may|can|could|should|must|do|does|is|are|where (?:do|can|should|to)) \w"
+    r"|\b(?:i|my|me|we|our|us)\b",
+    re.IGNORECASE,
+)
+"""Openings of questions and first persons. None of 179 questions about nine repositories is met, 72 of 81 in prose and
+none of 39 about code in `bench/mixed.py` are."""
 
 _MOST_OCCURRENCES = 12
 _LONGEST_SIGNATURE = 200

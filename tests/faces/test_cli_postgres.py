@@ -299,6 +299,24 @@ def test_a_bundle_goes_from_one_tier_to_the_other(computers: tuple[Computer, Com
     assert _texts(first.folder / "one") == _texts(second.folder / "two")
 
 
+def test_a_merge_into_the_server_names_what_it_would_change(
+    computers: tuple[Computer, Computer], place: str, tree: Path
+) -> None:
+    first, _ = computers
+    first.run("index", "--store", place, str(tree))
+    first.run("workspaces", "create", "stranger")
+    first.run("remember", "the bakery opens at six", "--id", "bakery", "--store", place)
+    first.run("remember", "the bakery is closed for good", "--id", "bakery", "--workspace", "stranger")
+    bundle = str(first.folder / "forged")
+    first.run("export", bundle, "--workspace", "stranger")
+    refused = first.run("import", bundle, "--merge", "--store", place, code=2)
+    assert "memory:bakery, 'the bakery opens at six', to 'the bakery is closed for good'" in refused
+    assert "opens at six" in first.run("recall", "bakery", "--store", place)
+    first.run("import", bundle, "--merge", "--replace", "--store", place)
+    told = first.run("--store", place, "memory", "history", "memory:bakery")
+    assert told.index("closed for good") < told.index("opens at six")
+
+
 def _texts(bundle: Path) -> dict[str, str]:
     records = map(json.loads, (bundle / "resources.jsonl").read_text("utf-8").splitlines())
     return {record["rid"]: record["text"] for record in records}

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import findling
 from findling.domain.errors import FindlingError
+from findling.domain.resources import Resource
+from findling.service.engine.engine import open_engine
+from findling.service.export.bundles import export_bundle
 from findling.stores.bundle.bundle import Bundle
 from findling.stores.sqlite.store import SqliteStore
 from tests.counts import tries
@@ -75,6 +79,30 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
     assert playground.call("doctor", "--workspace", "copy").code == 0
     again = playground.call("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
     assert again.code == 2 and f"holds {FILES} resources" in again.err
+
+
+def test_a_merge_that_is_killed_is_completed_and_keeps_every_earlier_text_once(playground: Playground) -> None:
+    chance, count = random.Random(5), 250
+    target = playground.folder / "forged"
+    settings = findling.Settings().override({"store.home": str(playground.home), "semantic.model": "none"}, "test")
+    for name in ("theirs", "ours"):
+        with open_engine(".", workspace=name, settings=settings) as engine:
+            memories = [Resource(rid=f"memory:{number}", type="memory") for number in range(count)]
+            engine.add([(one, f"Text {one.rid} of {name}.") for one in memories])
+            if name == "theirs":
+                export_bundle(engine, target)
+    refused = playground.call("import", str(target), "--workspace", "ours", "--merge")
+    assert refused.code == 2 and "would change 250 resources" in refused.err and "--replace" in refused.err
+    command = ("import", str(target), "--workspace", "ours", "--merge", "--replace")
+    for _ in range(KILLS):
+        run = playground.start(*command)
+        time.sleep(chance.uniform(0.2, 1.0))
+        kill(run)
+    assert playground.call(*command).code == 0
+    with open_engine(".", workspace="ours", settings=settings) as engine:
+        for number in range(count):
+            texts = [one.text for one in engine.memories.history(str(number))]
+            assert texts == [f"Text memory:{number} of {name}." for name in ("theirs", "ours")]
 
 
 def watch(store_file: Path, run: BoundedProcess, enough: int) -> None:

@@ -419,9 +419,12 @@ def test_a_workspace_that_is_not_empty_is_left_alone_unless_merged(
         engine.add([(Resource(rid="memory:mine", type="memory"), "mine alone"), (Resource(rid="memory:1"), "changed")])
         engine.glossary.add("basket", ["trolley"])
         before = engine.writer.store.document("memory:5")
+    with pytest.raises(InvalidValueError, match=r"would change 1 resource .* memory:1, 'changed', to"):
+        import_bundle(bundle, workspace="full", merge=True, settings=settings, trust=TRUSTS)
     for expected in (2, 0):
-        report = import_bundle(bundle, workspace="full", merge=True, settings=settings, trust=TRUSTS)
+        report = import_bundle(bundle, workspace="full", merge=True, replaces=True, settings=settings, trust=TRUSTS)
         assert report.changed == expected
+        assert report.replaced == (("memory:1",) if expected else ())
     with open_engine(".", workspace="full", settings=settings) as engine:
         store = engine.writer.store
         assert len(list(store.rids())) == 200

@@ -189,11 +189,42 @@ def test_a_merge_changes_no_right_to_what_is_here(sound: Path, settings: findlin
         rows["resources.jsonl"].append(twin)
 
     bundle = crafted(sound, same)
-    import_bundle(bundle, workspace="here", merge=True, settings=settings)
+    with pytest.raises(InvalidValueError, match=r"decision:1, 'Something of our own\.', to"):
+        import_bundle(bundle, workspace="here", merge=True, settings=settings)
+    import_bundle(bundle, workspace="here", merge=True, replaces=True, settings=settings)
     with open_engine(".", workspace="here", settings=settings) as engine:
         assert engine.permissions.relations() == before
         assert [one.rid for one in engine.as_caller(EVE).ls()] == ["decision:2"], "the same text keeps its list"
         assert not list(engine.as_caller("group:crew").ls())
+
+
+def test_a_merge_neither_forges_nor_supersedes_a_memory_unasked(
+    sound: Path, settings: findling.Settings, tmp_path: Path
+) -> None:
+    """A stranger's text took the place of ours unnamed, and history showed only the forged one."""
+    for name, code, fields in (("here", "1234", {}), ("there", "9999", {"supersedes": "memory:rent"})):
+        with open_engine(".", workspace=name, settings=settings) as engine:
+            engine.memories.remember(f"The code of the door is {code}.", id="door")
+            engine.add([(Resource(rid="memory:new", type="memory", fields=fields), f"Rent is news to {name}.")])
+            if name == "here":
+                engine.memories.remember("The rent is 840 euros.", id="rent")
+            else:
+                export_bundle(engine, tmp_path / "forged")
+    with pytest.raises(InvalidValueError) as refused:
+        import_bundle(tmp_path / "forged", workspace="here", merge=True, settings=settings)
+    told = str(refused.value)
+    assert "would change 3 resources" in told
+    assert "memory:door, 'The code of the door is 1234.', to 'The code of the door is 9999.'" in told
+    assert "memory:rent, 'The rent is 840 euros.', superseded by memory:new" in told
+    with open_engine(".", workspace="here", settings=settings) as engine:
+        assert engine.memories.get("door").text == "The code of the door is 1234."
+        assert not engine.writer.store.successors(["memory:rent"])
+    for _ in range(2):
+        report = import_bundle(tmp_path / "forged", workspace="here", merge=True, replaces=True, settings=settings)
+    assert report.replaced == ()
+    with open_engine(".", workspace="here", settings=settings) as engine:
+        states = [(one.text, one.why) for one in engine.memories.history("door")]
+        assert states == [("The code of the door is 9999.", ""), ("The code of the door is 1234.", "import")]
 
 
 def vector(numbers: int, **changes: object) -> dict[str, Any]:

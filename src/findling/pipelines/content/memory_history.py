@@ -30,6 +30,7 @@ __all__ = [
     "states_of",
     "verdicts_of",
     "with_span",
+    "with_states_of",
 ]
 
 MOST_STATES = 50
@@ -123,6 +124,13 @@ def changed_resource(
     row = {"at": now, "why": why, "seen_by": _readers(former), "was": _packed(former, text), "other": kept}
     states = [*_listed(former, _STATES), row]
     return replace(later, fields={**later.fields, _STATES: json.dumps(states, ensure_ascii=False)})
+
+
+def with_states_of(resource: Resource, former: Resource) -> Resource:
+    """The resource with the earlier states of another one instead of its own."""
+    fields = {name: value for name, value in resource.fields.items() if name != _STATES}
+    kept = {_STATES: former.fields[_STATES]} if _STATES in former.fields else {}
+    return replace(resource, fields={**fields, **kept})
 
 
 def restored(resource: Resource) -> Restored | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import (
@@ -24,6 +25,8 @@ from findling.domain.errors import (
 from findling.domain.permissions import VIEWER
 from findling.domain.strangers import check_trust
 from findling.domain.values import counted
+from findling.pipelines.content.memories import MEMORY
+from findling.pipelines.content.memory_history import changed_resource, with_states_of
 from findling.pipelines.export.bundle_vetting import VettedBundle
 from findling.pipelines.export.bundles import Facts, MaySee, export_store
 from findling.service.engine.engine import Engine
@@ -43,13 +46,16 @@ from findling.text.analysis.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
-    from findling.domain.resources import Document
+    from findling.domain.resources import Document, Resource
     from findling.models.ports import Embedder
 
 __all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]
 
 IMPORTING = "importing"
 """Name of the meta value with the identity of a bundle during its import; empty after it."""
+
+_LISTED = 100
+"""Changes that an error names; all of them would be as long as the bundle."""
 
 _GROUPS = ("chunk.", "keyword.", "search.", "semantic.")
 """Settings that answers depend on."""
@@ -73,6 +79,7 @@ class ImportReport:
 
     `changed` resources differ from those before. `differing` settings have two values: that of the bundle and the one
     here. `left_out` lists content that was not imported, by the name of the trust that would import it, or by none.
+    `replaced` are resources that a merge has changed or superseded.
     """
 
     home: Path
@@ -81,6 +88,7 @@ class ImportReport:
     counts: Mapping[str, int]
     differing: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
 
 
 def export_bundle(
@@ -135,14 +143,16 @@ def import_bundle(
     workspace: str = "",
     root: Path | str | None = None,
     merge: bool = False,
+    replaces: bool = False,
     trust: Iterable[str] = (),
     settings: Settings | None = None,
 ) -> ImportReport:
     """Import a bundle into the workspace with this name, or that of the indexed folder.
 
     A bundle brings content, which its owner alone may see. `trust` imports more of it: `rights`, `root`, `survey`.
-    `root` is the present path of the indexed folder. `merge` upserts into a workspace with content. The whole bundle
-    is checked first; after a kill the workspace is marked as incomplete, and the same import completes it. Raises as
+    `root` is the present path of the indexed folder. `merge` adds to a workspace with content; what it would change
+    needs `replaces`. The whole bundle is checked first; after a kill the workspace is marked as incomplete, and the
+    same import completes it. Raises as
     `Bundle.open` and `Bundle.verify` do, and CorruptError, InvalidValueError, PathNotFoundError, UsageError.
     """
     trusted = check_trust(trust)
@@ -151,7 +161,7 @@ def import_bundle(
         content = VettedBundle(bundle, trusted, merges=merge)
         tree = None if root is None else existing_path(root)
         with open_target(bundle, workspace, tree, settings, trusted) as engine:
-            return _Import(content, engine, tree).run(merge)
+            return _Import(content, engine, tree, replaces=replaces).run(merge)
 
 
 def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
@@ -168,11 +178,13 @@ def _in_folder(folder: str, may_see: MaySee | None) -> MaySee:
 class _Import:
     """One import of a bundle into an opened workspace."""
 
-    def __init__(self, content: VettedBundle, engine: Engine, tree: Path | None) -> None:
+    def __init__(self, content: VettedBundle, engine: Engine, tree: Path | None, *, replaces: bool) -> None:
         self._content, self._bundle = content, content.bundle
         self._engine, self._files = engine, engine.writer.files
         self._tree = tree
         self._trust = content.trust
+        self._replaces = replaces
+        self._replaced: tuple[str, ...] = ()
 
     def run(self, merge: bool) -> ImportReport:
         """Write all of it, or nothing when it is refused."""
@@ -208,6 +220,7 @@ class _Import:
             counts=self._content.counts,
             differing=_differing(bundle, writer.settings),
             left_out=self._left_out(),
+            replaced=self._replaced,
         )
 
     def _as_new(self, store: TruthStore) -> int:
@@ -227,22 +240,46 @@ class _Import:
     def _merged(self, store: TruthStore) -> int:
         engine = self._engine
         check_same_files(self._bundle, store.get_meta("root") or "", self._tree, self._trust)
+        changes = dict(self._changes(store))
+        self._replaced = tuple(changes)
+        if changes and not self._replaces:
+            listed = "; ".join(islice(changes.values(), _LISTED))
+            more = f"; and {len(changes) - _LISTED:,} more" if len(changes) > _LISTED else ""
+            message = f"the bundle would change {counted(len(changes), 'resource')} of {engine.home}: {listed}{more}"
+            raise InvalidValueError(message, hint="--replace to take what is in the bundle")
         store.set_meta(IMPORTING, f"merge {self._bundle.identity}")
         allowance = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings, store))
 
         def admit(documents: list[Document]) -> list[Document]:
             allowance.check(documents)
-            return self._closed([self._with_list_here(store, document) for document in documents])
+            return self._closed([self._as_here(store, document) for document in documents])
 
         return restore_documents(self._bundle, store, (), parse=self._content.document, admit=admit)
 
-    def _with_list_here(self, store: TruthStore, document: Document) -> Document:
-        """The document, with the list of principals that it has here if it is otherwise the same."""
-        known = None if "rights" in self._trust else store.document(document.resource.rid)
+    def _changes(self, store: TruthStore) -> Iterator[tuple[str, str]]:
+        """The resources here that the bundle would change or supersede, each with the change in words."""
+        for document in self._bundle.read("resources.jsonl", self._content.document):
+            rid, text = document.resource.rid, document.text
+            known = store.document(rid)
+            if known is not None and known.text != text:
+                yield rid, f"{rid}, {_short(known.text)}, to {_short(text)}"
+            elif known is not None and _told(known.resource) != _told(document.resource):
+                yield rid, f"what {rid} says of itself"
+            earlier = document.resource.fields.get("supersedes", "")
+            before = "" if known is None else known.resource.fields.get("supersedes", "")
+            if earlier != before and (old := store.document(earlier)) is not None:
+                yield earlier, f"{earlier}, {_short(old.text)}, superseded by {rid}, {_short(text)}"
+
+    def _as_here(self, store: TruthStore, document: Document) -> Document:
+        """The document with its earlier states here, and with the list of principals if it is otherwise the same."""
+        known = store.document(document.resource.rid)
         if known is None:
             return document
-        listed = replace(document.resource, visibility=known.resource.visibility)
-        return document._replace(resource=listed) if (listed, document.text) == known[:2] else document
+        here, given = known.resource, with_states_of(document.resource, known.resource)
+        if document.text != known.text and here.rid.startswith(f"{MEMORY}:"):
+            given = changed_resource(here, known.text, given, "import", time.time())
+        listed = given if "rights" in self._trust else replace(given, visibility=here.visibility)
+        return document._replace(resource=listed if (listed, document.text) == known[:2] else given)
 
     def _closed(self, documents: list[Document]) -> list[Document]:
         """Delete the shares of documents that the owner alone may see."""
@@ -262,6 +299,18 @@ class _Import:
             if trust != "root" or self._tree is None:
                 found[trust] = (*found.get(trust, ()), what if number == 1 else f"{number:,} {what}")
         return found
+
+
+def _told(resource: Resource) -> tuple[object, ...]:
+    """The parts of a resource beside its text, without times and rights; none of a file."""
+    if resource.rid.startswith("file:"):
+        return ()
+    fields = with_states_of(resource, replace(resource, fields={})).fields
+    return resource.type, resource.title, resource.author, resource.tags, fields
+
+
+def _short(text: str) -> str:
+    return repr(shorten(text, 60, placeholder="…"))
 
 
 def _check_widths(content: VettedBundle, store: TruthStore, settings: Settings) -> None:

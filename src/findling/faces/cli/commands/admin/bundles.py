@@ -13,7 +13,7 @@ from findling.domain.strangers import TRUSTS
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import note
+from findling.faces.cli.output.terminal import note, show_controls
 from findling.faces.cli.request.options import (
     at_store,
     compact_in_background,
@@ -84,7 +84,8 @@ def export(
 @click.command("import")
 @click.argument("bundle", type=click.Path(), required=False)
 @click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed files are on this machine.")
-@click.option("--merge", is_flag=True, help="Add to a workspace that is not empty; what is in the bundle wins.")
+@click.option("--merge", is_flag=True, help="Add to a workspace that is not empty.")
+@click.option("--replace", is_flag=True, help="Let a merge change what is there; memories keep their earlier texts.")
 @click.option("--trust", default="", metavar="NAMES", help=f"Take more than content: {', '.join(TRUSTS)}, by commas.")
 @click.option("--from-postgres", "url", metavar="URL", help="Import rows of this database, instead of a bundle.")
 @click.option("--table", metavar="NAME", help="Table or view whose rows are imported: SCHEMA.NAME.")
@@ -102,6 +103,7 @@ def import_(
     bundle: str | None,
     root: str | None,
     merge: bool,
+    replace: bool,
     trust: str,
     url: str | None,
     as_json: bool,
@@ -122,19 +124,23 @@ def import_(
     """
     settings = at_store(resolve(".", workspace=workspace), creates=True)
     if url is not None:
-        if bundle or root or merge or trust:
+        if bundle or root or merge or replace or trust:
             raise UsageError("--from-postgres goes with no bundle, --root, --merge or --trust", hint=_HELP)
         return _import_rows(url, rows, as_json, settings)
     if named := [name for name, value in rows.items() if value]:
         raise UsageError(f"--{named[0]} is for rows of a database", hint="--from-postgres URL")
     if not bundle:
         raise UsageError("there is nothing to import", hint="findling import BUNDLE, or --from-postgres URL")
+    if replace and not merge:
+        raise UsageError("--replace is for --merge", hint=f"findling import {bundle} --merge --replace")
     from findling.service.export.bundles import import_bundle
 
     trusted = [name.strip() for name in trust.split(",") if name.strip()]
-    report = import_bundle(bundle, root=root, merge=merge, trust=trusted, settings=settings)
+    report = import_bundle(bundle, root=root, merge=merge, replaces=replace, trust=trusted, settings=settings)
     for name, what in report.left_out.items():
         note(f"left out: {', '.join(what)}", f"--trust {name}, if you trust where it comes from" if name else "")
+    for rid in report.replaced:
+        note(f"replaced: {show_controls(rid)}")
     for name, (there, here) in report.differing.items():
         note(f"answers may differ: {name} was {there!r} where the bundle was written, and is {here!r} here")
     write_report(as_json, report, _describe(report))

@@ -131,9 +131,10 @@ def _toured(words: KeywordLeg, rows: GraphRows, keys: Sequence[str], found: Foun
     place_of = {hash_: place for place, hash_ in enumerate(near.hashes.tolist())}
     known = {key: int(near.spreads[place_of[hash_of(key)]]) for key in keys if hash_of(key) in place_of}
     plain = [key for key in plain_keys(text) if key in known]
-    # A word in lower case may be the title of something, such as `index`, and no name.
-    held = words.frequencies(plain) if plain else {}
-    common = {key for key in plain if not is_mostly_name(known[key], held.get(key, 0))}
+    # What is written plainly may be the title of something, such as `index` or `information retrieval`, and no name:
+    # phrases that count as names cost CISI .016 NDCG@10 instant.
+    held = words.frequencies({word for key in plain for word in key.split()}) if plain else {}
+    common = {key for key in plain if not is_mostly_name(known[key], min(held.get(one, 0) for one in key.split()))}
     names = longest_keys(keys, known.keys() - common)
     asked = {place_of[hash_of(key)]: key for key in reversed(names)}
     places = np.searchsorted(near.cids, best).tolist()

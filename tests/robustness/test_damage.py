@@ -422,6 +422,10 @@ def test_a_healthy_index_on_a_full_disk_is_searched(playground: Playground, left
         code, out, err = playground.run("remember", "there is no room for this")
         assert (code, out) == (2, "")
         assert "no space left" in err
+        for command in (("forget", "part3", "--force"), ("glossary", "add", "PO", "purchase order"), ("compact",)):
+            code, _, err = playground.run(*command)
+            assert code == 2, command
+            assert "no space left" in err, "and not that somebody had opened it read-only"
         fill.unlink()
         resize("100m")
         assert playground.call("remember", "there is room for this").code == 0
@@ -432,6 +436,9 @@ def test_what_killed_writers_have_left_is_removed_by_the_next_one(playground: Pl
     playground.plant(3)
     playground.index()
     left = [playground.workspace / name for name in (".manifest.json.new", "keyword/.tmpA1b2C3", ".truth.txt.new")]
+    snapshots = playground.workspace / "snapshots"
+    (snapshots / ".restoring").mkdir(parents=True)
+    left += [snapshots / ".first.sqlite.part-17", snapshots / ".restoring" / "index.sqlite"]
     for path in left:
         path.write_text("half of it")
     assert playground.call("remember", "a thing").code == 0

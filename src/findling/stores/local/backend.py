@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
-from findling.domain.errors import DiskFullError, NotIndexedError, StoreDamagedError
+from findling.domain.errors import DiskFullError, NotIndexedError, ReadOnlyError, StoreDamagedError
 from findling.stores.local.identity import (
     EXACT,
     GRAPH,
@@ -160,6 +160,10 @@ class LocalLegs:
 
         for folder in (*self.folder.glob("keyword*"), self.folder / EXACT):
             note_parts(folder)
+        if any((self.folder / "snapshots").glob(".*")):
+            from findling.stores.local.snapshot_files import sweep_if_idle
+
+            sweep_if_idle(self.folder)
 
 
 class LocalBackend(LocalLegs):
@@ -209,11 +213,18 @@ class LocalBackend(LocalLegs):
         readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
         self._no_room = None
         try:
-            return SqliteStore.open(path, readonly=readonly, way_back=way_back, before_migration=self._save)
+            store = SqliteStore.open(path, readonly=readonly, way_back=way_back, before_migration=self._save)
+            if readonly:
+                store.refuse_writes(
+                    ReadOnlyError(f"{path} cannot be written", hint="check the permissions of the workspace folder")
+                )
+            return store
         except DiskFullError as error:
             # The index of its log takes 32 kB; without a log the store can still be read.
             self._no_room = error
-            return SqliteStore.open(path, readonly=True, way_back=way_back)
+            store = SqliteStore.open(path, readonly=True, way_back=way_back)
+            store.refuse_writes(error)
+            return store
 
     def _save(self) -> None:
         from findling.stores.local.snapshots import save_before_migration

@@ -252,6 +252,8 @@ class Connections:
         self._path = path
         self._file = _identity(path)
         self._readonly = readonly
+        self.refusal: FindlingError | None = None
+        """The reason why it is only read, where nobody has asked for that."""
         self._reader = reader
         self._idle = [reader]
         self._readers = 1
@@ -293,7 +295,8 @@ class Connections:
         ReadOnlyError in a store that is only read.
         """
         if self._readonly:
-            raise ReadOnlyError(f"{self._path} is open for reading only", hint="open it without readonly")
+            usual = ReadOnlyError(f"{self._path} is open for reading only", hint="open it without readonly")
+            raise self.refusal or usual
         if not self._write_lock.acquire(timeout=-1 if patience_s is None else patience_s):
             raise LockedError(f"{self._path} is being written by another thread", hint="try again in a moment")
         try:

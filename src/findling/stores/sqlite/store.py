@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from findling.domain.errors import InvalidValueError, LockedError
+from findling.domain.errors import FindlingError, InvalidValueError, LockedError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
@@ -273,6 +273,10 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
         with self._connections.reading() as connection:
             return find_problems(connection)
+
+    def refuse_writes(self, why: FindlingError) -> None:
+        """Have every write raise this error: the store is read-only because it cannot be written."""
+        self._connections.refusal = why
 
     def close(self) -> None:
         self._connections.close()

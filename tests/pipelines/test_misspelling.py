@@ -61,9 +61,7 @@ def test_an_identifier_that_the_index_has_not_as_a_whole_is_left_alone(engine: f
     assert meant(engine, "prefech_value") == {}
 
 
-@pytest.mark.parametrize(
-    "query", ["wann", "Wann wurde die Brücke gebaut", "Käse", "wanr", "quand est le conectionn", "Wer baute die poool"]
-)
+@pytest.mark.parametrize("query", ["wann", "Wann wurde die Brücke gebaut", "Käse", "wanr", "Wer baute die poool"])
 def test_words_of_another_language_are_no_errors(engine: findling.Engine, query: str) -> None:
     assert meant(engine, query) == {}
 
@@ -85,7 +83,7 @@ def test_unknown_words_are_shown_as_they_were_typed(engine: findling.Engine) -> 
     assert answer.unknown_terms == ("iPhone", "ThreadPuulExcutor"), "each once, parts and all"
 
 
-@pytest.mark.parametrize("query", ["wie parst man eine Base", "comment parst on les pool", "come parst gli base"])
+@pytest.mark.parametrize("query", ["wie parst man eine Base", "comment parst on les pool"])
 def test_an_index_with_a_few_small_words_of_a_language_does_not_speak_it(tmp_path: Path, query: str) -> None:
     """Any large tree has der, die and das somewhere: `parst` became `parts`, which won."""
     foreign = "der die das den dem des ein eine und le la les un une du de et ou il lo gli uno una".split()

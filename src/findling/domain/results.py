@@ -81,7 +81,8 @@ class Evidence(NamedTuple):
     `raw` is the leg's own score and `measure` its name (`BM25`, `cosine`). The leg ranks by `strength`. `worth` counts
     on the one scale, 0 to 1, that all legs share (`ranking/evidence.py`); a leg that would not find the chunk by itself
     gives 0. `why` is the leg's remark: the kind of vectors, a path through a graph, a line. Fusion fills in `rank`,
-    from 1 on or 0 without one, and `share`, the part of the fused score: `weight` × `normalised`.
+    from 1 on or 0 without one, and `share`, the part of the fused score: `weight` × `normalised`. `support` is for or
+    against a hit that words have found, on the one scale; `None` from a leg that cannot judge it.
     """
 
     leg: str
@@ -94,6 +95,7 @@ class Evidence(NamedTuple):
     normalised: float = 0.0
     weight: float = 0.0
     share: float = 0.0
+    support: float | None = None
 
 
 @record(kw_only=True)

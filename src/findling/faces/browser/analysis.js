@@ -67,7 +67,7 @@ function phraseTerms(text) {
 
 // The terms of which any will do when a word ranks.
 function wordTerms(word, stopWords) {
-  const row = phraseTerms(word);
+  const row = phraseTerms(word.replace(POSSESSIVE, ""));
   const telling = row.length > 1 ? row.filter((term) => !stopWords.has(term)) : row;
   return telling.length ? telling : row;
 }

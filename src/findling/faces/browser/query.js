@@ -33,7 +33,7 @@ function parseQuery(text, index) {
   }
   if (asked.isProse) for (const { text: quoted } of asked.phrases) addText(asked, quoted, false, false);
   asked.kind = kindOf(asked);
-  if (asked.kind !== "empty") dropStopWords(asked, index);
+  if (asked.kind !== "empty" && !asked.isJoined) dropEmptyWords(asked, index);
   return asked;
 }
 
@@ -116,9 +116,68 @@ function isInCapitals(text) {
   return words.length > 0 && words.every((word) => word === word.toUpperCase() && word !== word.toLowerCase());
 }
 
-function dropStopWords(asked, index) {
-  const telling = asked.words.filter(({ text }) => !rowTerms(text).every((term) => index.stopWords.has(term)));
+function dropEmptyWords(asked, index) {
+  const empty = emptyWords(asked.plain, index.functionWords);
+  const left = asked.plain.filter((_, at) => !empty[at]).map(saidAs);
+  const telling = asked.words
+    .map((word) => ({ ...word, times: left.filter((said) => said === saidAs(word.text)).length }))
+    .filter(({ times }) => times);
   if (telling.length || asked.phrases.length || asked.prefixes.length) asked.words = telling;
+}
+
+// For each word, whether it says nothing of what is asked: the rules of findling/text/analysis/function_words.py.
+function emptyWords(words, lists) {
+  const rows = words.map(phraseTerms);
+  const language = questionLanguage(words, rows, lists);
+  const [small, requests] = lists.languages[language].map((some) => new Set(some));
+  const lower = words.map((word) => word === word.toLowerCase() && word !== word.toUpperCase());
+  const isName = (word, at) => {
+    if (word.length < 2 || !lower.some(Boolean)) return false;
+    if (word === word.toUpperCase() && word !== word.toLowerCase()) return true;
+    const isTitle = language === "english" && at > 0 && word[0] !== word[0].toLowerCase();
+    const low = lower.filter(Boolean).length;
+    return isTitle && !lists.articles.includes(word.toLowerCase()) && 2 * low > lower.length - 1;
+  };
+  const empty = rows.map((row, at) => {
+    const isCut = row.length > 1 && !/^[\p{L}\p{N}]+$/u.test(words[at]);
+    const isSmall = (term) => small.has(term) || (isCut && [...term].length === 1);
+    return row.length > 0 && !words[at].includes("`") && row.every(isSmall) && !isName(words[at], at);
+  });
+  for (let at = requestEnd(rows, empty, requests, lists); at > 0; at--) empty[at - 1] = true;
+  return empty;
+}
+
+function questionLanguage(words, rows, lists) {
+  const votes = {};
+  const own = {};
+  const seen = new Set();
+  for (const [at, row] of rows.entries()) {
+    if (seen.has(words[at])) continue;
+    seen.add(words[at]);
+    for (const term of row) {
+      if (lists.alsoEnglish.includes(term)) continue;
+      const languages = Object.keys(lists.languages).filter((one) => lists.languages[one][0].includes(term));
+      const isTelling = lists.asking.includes(term) || !/^[\x00-\x7f]*$/.test(words[at]);
+      for (const one of languages) {
+        votes[one] = (votes[one] ?? 0) + (isTelling ? 2 : 1);
+        own[one] = (own[one] ?? 0) + 1 / languages.length;
+      }
+    }
+  }
+  const isBetter = (one, other) =>
+    (votes[one] ?? 0) > (votes[other] ?? 0) || (votes[one] === votes[other] && (own[one] ?? 0) > (own[other] ?? 0));
+  const best = Object.keys(lists.languages).reduce((known, one) => (isBetter(one, known) ? one : known));
+  return (votes[best] ?? 0) > Math.max(votes.english ?? 0, 1) ? best : "english";
+}
+
+function requestEnd(rows, empty, requests, lists) {
+  let end = 0;
+  for (const [at, row] of rows.entries()) {
+    if (empty[at]) end = row.every((term) => lists.articles.includes(term)) ? end : at + 1;
+    else if (!row.every((term) => requests.has(term))) break;
+    else if (at === end && row.every((term) => lists.orders.includes(term)) && empty[at + 1]) end = at + 1;
+  }
+  return end;
 }
 
 // Which resources pass the filters, in the meaning that findling gives to each.

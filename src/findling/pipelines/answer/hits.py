@@ -295,7 +295,7 @@ _NOTHING = Evidence("", 0.0, 0.0, 0.0)
 
 def _part(one: Evidence) -> ScorePart:
     """The evidence of a leg as receipts show it."""
-    leg, raw, _, worth, why, measure, rank, normalised, weight, share = one
+    leg, raw, _, worth, why, measure, rank, normalised, weight, share, _ = one
     return ScorePart(
         leg=leg,
         rank=rank,

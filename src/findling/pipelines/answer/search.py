@@ -67,8 +67,16 @@ def search(
 
         legs, question = resolved(legs, question)
         clock.lap("patterns")
+    elif " " not in question.text:
+        from findling.pipelines.retrieve.pattern_matches import whole_name
+
+        question = whole_name(legs, question)
     ranking = rank(legs, question, exclude, clock)
     question, found = ranking.question, ranking.found
+    if question.parts is not None:
+        others = legs.keyword.search(question.parts, question.filters, 0, weights=question.plan.weights).total
+        found = changed(found, weaker=max(others - found.total, 0))
+        ranking = changed(ranking, found=found)
     wanted = _wanted(legs, ranking, snippet_lines)
     hits, cursor = _assembled(ranking, wanted, legs.store)
     clock.lap("assemble")

@@ -29,6 +29,7 @@ from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
 from findling.domain.resources import Chunk, Document, Resource
 from findling.stores.keyword.entries import padding
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
+from findling.text.analysis.function_words import word_lists
 from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.analysis.stemming import stem
 
@@ -149,6 +150,7 @@ class BrowserIndex:
             "strings": list(self._strings),
             "stopWords": sorted(STOP_WORDS),
             "sentenceWords": sorted(SENTENCE_WORDS),
+            "functionWords": word_lists(),
         }
 
     def _with_successors(self) -> list[dict[str, Any]]:

@@ -32,6 +32,9 @@ LegEvidence = Mapping[str, Mapping[int, Evidence]]
 _STRENGTH, _WHY = (itemgetter(Evidence._fields.index(name)) for name in ("strength", "why"))
 _REFINED = "refined"
 
+_FOUND = 0.25
+"""Evidence of words from which a question and its passages are in one language: across languages they share names."""
+
 
 def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[Weighing | None, dict[str, float]]:
     """The weight of meaning against words with its reason, `None` without meaning, and the weights of all legs."""
@@ -45,6 +48,9 @@ def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[We
     else:
         scores = [one.raw for one in legs[KEYWORD].values()]
         weighing = meaning_weight(query, scores, ceiling, is_refined=_is_refined(legs[SEMANTIC]))
+        best = max([one.worth for one in legs[KEYWORD].values()], default=0.0)
+        if best >= _FOUND and all(one.support is None for one in legs[SEMANTIC].values()):
+            weighing = Weighing(0.0, "the model lowers what words find in this language")
     return weighing, {KEYWORD: 1 - weighing.alpha, SEMANTIC: weighing.alpha, **others}
 
 
@@ -70,11 +76,9 @@ def evidence_of(fused: Fusion, legs: LegEvidence, ages: Mapping[int, float], cid
     """The evidence for one fused chunk with ranks and shares; legs without a weight come last, without a share."""
     shares, parts = [], fused.parts(cid)
     for leg, rank, normalised, weight, value in parts:
-        if leg in legs:
-            _, raw, strength, worth, why, measure, *_ = legs[leg][cid]
-        else:  # an age supports nothing
-            raw, strength, worth, why, measure = ages[cid], normalised, 0.0, "", "days"
-        shares.append(Evidence(leg, raw, strength, worth, why, measure, rank, normalised, weight, value))
+        # An age supports nothing.
+        given = legs[leg][cid] if leg in legs else Evidence(leg, ages[cid], normalised, 0.0, "", "days")
+        shares.append(given._replace(rank=rank, normalised=normalised, weight=weight, share=value))
     ranked = {part[0] for part in parts}
     return (*shares, *(own[cid] for leg, own in legs.items() if leg not in ranked and cid in own))
 

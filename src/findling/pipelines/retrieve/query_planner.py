@@ -16,10 +16,11 @@ from findling.domain.values import record
 from findling.pipelines.retrieve.legs import check_legs
 from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
+from findling.text.analysis.function_words import question_begin, question_language
 from findling.text.query.parser import Parsed, parse
 from findling.text.query.query_mode import read
 from findling.text.query.routing import Route, route
-from findling.text.query.tree import canonical, positive_terms, positive_texts, split_where
+from findling.text.query.tree import canonical, positive_terms, positive_texts, split_where, typed_terms
 
 if TYPE_CHECKING:
     from findling.pipelines.glossary.glossary_expansion import Fired
@@ -58,7 +59,8 @@ class AnalyzedQuery:
     """A request that has been understood.
 
     `tree` is the whole query as it was read, `node` what of it the legs are asked and `filters` what they are limited
-    to. `text` is what a model reads of the query, `asked` the terms to look for in hits.
+    to. `text` is what a model reads of the query, `asked` the terms to look for in hits. `parts` finds the parts of a
+    name, where `node` asks for passages that hold the whole.
     """
 
     request: SearchRequest
@@ -74,6 +76,7 @@ class AnalyzedQuery:
     fired: tuple[Fired, ...] = ()
     notes: tuple[str, ...] = ()
     has_patterns: bool = False
+    parts: Node | None = None
 
     def for_legs(self, held: Iterable[str] = ()) -> LegQuery:
         """The query as the legs are asked it; `held` are the words of it that the index holds."""
@@ -84,6 +87,15 @@ class AnalyzedQuery:
     def is_literal(self) -> bool:
         """Whether the query is an identifier, a number, a path or the like, and nothing else."""
         return bool(_letters(self.route, self.text))
+
+    @property
+    def telling(self) -> int:
+        """The number of words that a hit has to answer, numbers aside, 0 in other languages than English.
+
+        Of those the inflected forms are found in part, and a question across languages shares a name at most.
+        """
+        is_english = question_language(self.text) == "english"
+        return sum(not term.isdecimal() for term in typed_terms(self.node)) if is_english else 0
 
     @property
     def understood_as(self) -> str:
@@ -116,7 +128,7 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Par
     query = _beginning(request.query)
     parsed = parsed or parse(query)
     reading = read(parsed, plan.words)
-    text = _text_for_models(parsed) if parsed.operators else query
+    text = _asked_text(_text_for_models(parsed) if parsed.operators else query)
     shape = route(parsed.plain or text)
     tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
     node, where = split_where(tree)
@@ -199,6 +211,13 @@ def _text_for_models(parsed: Parsed) -> str:
     """The query without operators: its words as they were typed, stop words included, then the rest."""
     plain = re.sub(_MARKS, "", parsed.plain)
     return " ".join([plain, *[text for text in positive_texts(parsed.node) if text not in plain]]).strip()
+
+
+def _asked_text(text: str) -> str:
+    """A question without the request for an answer before it, so that a model reads what is asked."""
+    words = text.split()
+    begin = question_begin(words)
+    return " ".join(words[begin:]) if begin else text
 
 
 _MARKS = r"[*~]\d*(?!\S)"

@@ -73,8 +73,11 @@ def order_by_resources(
         if share < _SOME:
             return found
         asked = asked._replace(roles=asked.roles | {"documentation"})
-    if asked.is_name and (missing := [cid for cid in definers.names if cid not in resources]):
-        best += _as_candidates(found, {cid: definers.scores[cid] for cid in missing})
+    # A name as a whole is asked of the passages that hold it: get_text is no _get_text.
+    is_whole, scores = question.parts is not None, definers.scores
+    missing = [cid for cid in definers.names if cid not in resources and (scores[cid] or not is_whole)]
+    if asked.is_name and missing:
+        best += _as_candidates(found, {cid: scores[cid] for cid in missing})
         resources = {**resources, **legs.store.resources_of(missing)}
     clues = _clues(best, resources, definers)
     ranking = rank_by_resources(clues, asked)

@@ -8,6 +8,8 @@ from functools import partial
 
 from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits, KeywordLeg
+from findling.domain.queries import Any as AnyOf
+from findling.domain.queries import Term
 from findling.domain.resources import Resource
 from findling.domain.results import Evidence
 from findling.pipelines.retrieve.legs import (
@@ -22,8 +24,9 @@ from findling.pipelines.retrieve.legs import (
 )
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning
-from findling.ranking.evidence import falling, least_evidence, least_words, words_evidence
+from findling.ranking.evidence import falling, is_hit, least_alone, least_evidence, least_words, words_evidence
 from findling.text.analysis.scripts import written_name
+from findling.text.query.asked_names import code_names
 from findling.text.query.tree import typed_terms
 
 __all__ = ["find_candidates", "in_order", "widen_if_weak"]
@@ -52,6 +55,9 @@ _JUDGED = 10
 _WEAK = 0.55
 """Evidence of the best candidates below which a first round is weak: that of a third of SciFact's questions. With 0.65
 words of the best passages cost musique-100 .007 NDCG@10, with 0.55 none of six collections loses .003."""
+
+_HANDFUL = 20
+"""Passages below which all that has a word is a hit, and a person sees at a glance what is none."""
 
 _BM25 = "BM25"
 
@@ -85,7 +91,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     is_all = True
     for leg in others:
         said[leg.name] = own = dict(leg.search(query, depth if loose is not None else 0, [*words, *added]))
-        fresh = [cid for cid, one in own.items() if one.worth and cid not in words]
+        fresh = [cid for cid, one in own.items() if (one.worth or plan.weak) and cid not in words]
         is_all = is_all and len(fresh) < depth
         added |= dict.fromkeys(fresh)
     if conditions is not None and added:
@@ -115,11 +121,20 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     matching = len(worth.keys() - words.keys()) + (found.total if with_words else 0)
     least = _least(question, [worth[cid] for cid, _ in fused.ranking])
     kept = {cid: strength for cid, strength in fused.ranking if worth[cid] >= least}
-    scores = falling([worth[cid] for cid in kept])
     total, is_exact = matching, True
     if least:
         by_words, is_exact = _count(keyword, question, found, least) if with_words else (0, True)
         total = by_words + sum(cid not in words or words[cid].worth < least for cid in kept)
+        unsupported = _unsupported(kept, evidence, _telling(keyword, question))
+        if unsupported and (names := code_names(question.text)):
+            # A passage that holds the name is a hit, whatever a model makes of code.
+            unsupported -= keyword.scores(AnyOf(tuple(map(Term, names))), list(unsupported)).keys()
+        kept = {cid: strength for cid, strength in kept.items() if cid not in unsupported}
+        if unsupported:
+            # Meaning has judged these alone: of those behind them it may support none.
+            is_judged = is_exact and by_words <= len(found.hits)
+            total, is_exact = (total - len(unsupported), True) if is_judged else (len(kept), False)
+    scores = falling([worth[cid] for cid in kept])
     given = partial(evidence_of, fused, evidence, ages)
     is_all_words = len(found.hits) < depth or words_evidence(found.hits[-1][1], found.ceiling) < least
     return Found(
@@ -155,7 +170,7 @@ def _words(hits: Iterable[tuple[int, float]], ceiling: float) -> dict[int, Evide
     """The evidence of words, by BM25 scores."""
     made = tuple.__new__  # as the tuple that it is, which takes a third of the time that its own constructor takes
     return {
-        cid: made(Evidence, (KEYWORD, raw, raw, words_evidence(raw, ceiling), "", _BM25, 0, 0.0, 0.0, 0.0))
+        cid: made(Evidence, (KEYWORD, raw, raw, words_evidence(raw, ceiling), "", _BM25, 0, 0.0, 0.0, 0.0, None))
         for cid, raw in hits
     }
 
@@ -165,11 +180,29 @@ def _ranking_evidence(
 ) -> dict[str, Mapping[int, Evidence]]:
     """By leg, the evidence for chunks that words have found, or that a leg has added and still supports."""
     found = words or {}
-    listed = {cid for own in said.values() for cid, one in own.items() if one.worth and cid in added} | found.keys()
+    listed = {cid for own in said.values() for cid in own if cid in added} | found.keys()
     evidence: dict[str, Mapping[int, Evidence]] = {} if words is None else {KEYWORD: words}
     for name, own in said.items():
         evidence[name] = {cid: one for cid, one in own.items() if cid in listed}
     return evidence
+
+
+def _telling(keyword: KeywordLeg, question: AnalyzedQuery) -> int:
+    """The number of words that a hit has to answer; none in a handful of passages, in which no word is common."""
+    return question.telling if keyword.size() >= _HANDFUL else 0
+
+
+def _unsupported(cids: Iterable[int], evidence: Mapping[str, Mapping[int, Evidence]], asked: int) -> set[int]:
+    """The chunks that neither their words nor their meaning make a hit, nor any other leg."""
+    by_words, by_meaning = evidence.get(KEYWORD, {}), evidence.get(SEMANTIC, {})
+    others = {cid for leg, own in evidence.items() if leg not in (KEYWORD, SEMANTIC) for cid in own if own[cid].worth}
+    found: set[int] = set()
+    for cid in cids:
+        near = by_meaning.get(cid)
+        words = by_words[cid].worth if cid in by_words else 0.0
+        if not is_hit(words, near.support if near else None, near.why if near else "", asked) and cid not in others:
+            found.add(cid)
+    return found
 
 
 def _best_worth(evidence: Mapping[str, Mapping[int, Evidence]]) -> dict[int, float]:
@@ -183,7 +216,7 @@ def _best_worth(evidence: Mapping[str, Mapping[int, Evidence]]) -> dict[int, flo
 
 def _least(question: AnalyzedQuery, worths: Iterable[float]) -> float:
     """The evidence that a hit must have: none where it fulfils conditions or the query has one word."""
-    if question.plan.weak or question.reading != "ranked" or len(typed_terms(question.node)) < 2:
+    if question.plan.weak or question.parts or question.reading != "ranked" or len(typed_terms(question.node)) < 2:
         return 0.0
     return least_evidence(max(worths, default=0.0))
 
@@ -212,6 +245,7 @@ def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int, foun
     # Whatever fulfils conditions alone fulfils them wholly.
     worths = [1.0 if is_browsing else words_evidence(raw, ceiling) for _, raw in found.hits]
     least = _least(question, worths)
+    least = least and max(least, least_alone(_telling(legs.keyword, question)))
     ranked = enumerate(zip(found.hits, worths, strict=True), start=1)
     kept = {cid: (rank, raw, worth) for rank, ((cid, raw), worth) in ranked if worth >= least}
 

@@ -97,8 +97,11 @@ def phrase_terms(text: str) -> list[str]:
 
 
 def word_terms(word: str) -> list[str]:
-    """The terms of which any will do when a word ranks: a stop word that is only a part of it (`sign-in`) is none."""
-    row = phrase_terms(word)
+    """The terms of which any will do when a word ranks: a stop word that is only a part of it (`sign-in`) is none.
+
+    Nor is a possessive `'s`: the cat's operation is found by no other `s`.
+    """
+    row = phrase_terms(word if word.isalnum() else re.sub(_POSSESSIVE, "", word))
     return [term for term in row if term not in STOP_WORDS] or row if len(row) > 1 else row
 
 

@@ -15,6 +15,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from functools import cache, partial
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from string import punctuation
@@ -27,6 +28,8 @@ __all__ = [
     "WordPieces",
     "bert_vocabulary",
     "count_tokens",
+    "has_meaning",
+    "is_english",
     "known_share",
     "native_vocabulary",
     "piece_counts",
@@ -264,12 +267,33 @@ def known_share(text: str, held: Container[str] = ()) -> float:
     telling = [word for word in words if word not in SENTENCE_WORDS] or words
     if not telling:
         return 1.0
-    return sum(word in held or _is_known(word) for word in telling) / len(telling)
+    return sum(word in held or has_meaning(word) for word in telling) / len(telling)
 
 
-def _is_known(word: str) -> bool:
+def has_meaning(word: str) -> bool:
+    """Whether a word has a meaning for a model: it is English, or consists of few long pieces."""
+    pieces = len(bert_vocabulary().pieces(word))
+    return is_english(word) or 1 < pieces <= _FEW_PIECES or (pieces > 1 and len(word) >= _LETTERS_A_PIECE * pieces)
+
+
+def is_english(word: str) -> bool:
+    """Whether a word is one piece of the vocabulary, or in a list of English words, such as insomnia."""
     vocabulary = bert_vocabulary()
-    pieces = len(vocabulary.pieces(word))
-    if pieces == 1:
-        return word in vocabulary.numbers  # else it is read as one unknown word
-    return pieces <= _FEW_PIECES or len(word) >= _LETTERS_A_PIECE * pieces
+    # What is too long to be read is one unknown piece.
+    return word in vocabulary.numbers if len(vocabulary.pieces(word)) == 1 else _is_listed(word)
+
+
+_HASHES = 7
+
+
+def _is_listed(word: str) -> bool:
+    """Whether a word is one of the English ones that are cut into pieces; one in 120 others passes for one."""
+    bits, digest = _rare_words(), blake2b(word.encode(), digest_size=4 * _HASHES).digest()
+    places = [int.from_bytes(digest[at : at + 4], "little") % (8 * len(bits)) for at in range(0, 4 * _HASHES, 4)]
+    return all(bits[place >> 3] >> (place & 7) & 1 for place in places)
+
+
+@cache
+def _rare_words() -> bytes:
+    """A Bloom filter of 10 bits a word; `training/rare_words.py` makes it of the list of SCOWL."""
+    return (Path(__file__).with_name("data") / "rare-words.bloom").read_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["AskedNames", "asked_names", "asks_in_prose", "defines", "looks_like_code", "name_words"]
+__all__ = ["AskedNames", "asked_names", "asks_in_prose", "code_names", "defines", "looks_like_code", "name_words"]
 
 
 class AskedNames(NamedTuple):
@@ -45,6 +45,12 @@ def asked_names(query: str) -> AskedNames:
 def asks_in_prose(query: str) -> bool:
     """Whether a question is one to people: who, when, why, how to, what I or we do. One with a name of code is none."""
     return bool(_IN_PROSE.search(query)) and not _MARKED.search(query) and not _SHAPED.search(query)
+
+
+def code_names(query: str) -> list[str]:
+    """Those of the asked names that are surely of code: by their look, or beside `class`, `function` and their like."""
+    is_about_code = "`" in query or "()" in query or not _KINDS.isdisjoint(query.lower().split())
+    return [name for name in asked_names(query).names if is_about_code or _SHAPED.search(name)]
 
 
 def name_words(text: str) -> list[str]:

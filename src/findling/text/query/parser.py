@@ -169,11 +169,12 @@ class _Parser:
         if node is None:
             node = self._without_leaves()
         else:
-            node = simplified(node, notes)
+            is_plain = "AND" not in self._remarks.operators
+            node = simplified(node, notes, is_plain=is_plain)
             if self._fields:
                 if "NEAR" in self._remarks.operators:
                     notes.append("NEAR looks into bodies only, whatever in: says")
-                node = simplified(limited_to(node, tuple(self._fields)), notes)
+                node = simplified(limited_to(node, tuple(self._fields)), notes, is_plain=is_plain)
         operators = frozenset(self._remarks.operators)
         plain = " ".join(self._plain)
         return Parsed(node, operators, tuple(dict.fromkeys(notes)), self._history, plain, self._intent)

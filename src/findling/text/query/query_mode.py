@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from findling.domain.queries import GROUPS, All, Any, Near, Node, Not, Phrase, Same, Term, Word
-from findling.text.analysis.analysis import STOP_WORDS, row_terms
-from findling.text.analysis.lines import SENTENCE_WORDS, is_sentence
+from findling.text.analysis.analysis import row_terms
+from findling.text.analysis.function_words import empty_words
 from findling.text.query.parser import Parsed
 from findling.text.query.tree import asks_for_text, canonical
 
@@ -34,7 +34,6 @@ def read(parsed: Parsed, words: str = "auto") -> QueryReading:
     if not asks_for_text(node):
         return QueryReading(node, "browse", "there is no word to rank by, so the latest come first")
     if words == "all":
-        node = _without_function_words(node) if is_sentence(parsed.plain) else node
         return QueryReading(node, "boolean", "all that is asked for has to be there, as the plan says")
     if words == "auto" and "AND" in parsed.operators:
         return QueryReading(node, "boolean", "AND asks for all of it")
@@ -48,6 +47,10 @@ def read(parsed: Parsed, words: str = "auto") -> QueryReading:
     # Demanded words rank, too, so nothing else has to be there. A word that stands twice counts twice.
     loose = [one for part in asked if part in ranks for one in _to_rank(part, True)]
     words_to_rank = (*loose, *dict.fromkeys(one for part in demanded for one in _to_rank(part, False)))
+    said = [one.text for one in words_to_rank if isinstance(one, Word)]
+    if len(said) == len(words_to_rank) > 1 and all(empty_words(said)):
+        # The Who, to be or not to be: such words say something in their order alone.
+        words_to_rank += (Phrase(" ".join(said)),)
     ranked = words_to_rank[0] if len(words_to_rank) == 1 else Any(words_to_rank)
     rest = (*demanded, *limits)
     return QueryReading(All((ranked, *rest)) if rest else ranked, "ranked", _because(parsed, words, demanded))
@@ -111,7 +114,7 @@ def _to_rank(part: Node, is_loose: bool) -> tuple[Node, ...]:
 
 def _words_of(phrase: Phrase) -> list[Node]:
     words = [word for word in phrase.text.split() if row_terms(word)]
-    telling = [word for word in words if not STOP_WORDS.issuperset(row_terms(word))]
+    telling = [word for word, is_empty in zip(words, empty_words(words), strict=True) if not is_empty]
     return [Word(word) for word in telling or words]
 
 
@@ -137,13 +140,3 @@ def _is_limited(node: Node) -> bool:
     if isinstance(node, GROUPS):
         return bool(node.nodes) and all(map(_is_limited, node.nodes))
     return bool(getattr(node, "field", ""))
-
-
-def _without_function_words(node: Node) -> Node:
-    """A sentence without the words that only hold it together: no passage has to have those."""
-    if not isinstance(node, All):
-        return node
-    kept = tuple(part for part in node.nodes if not isinstance(part, Term) or part.text.lower() not in SENTENCE_WORDS)
-    if not any(map(asks_for_text, kept)):
-        return node
-    return kept[0] if len(kept) == 1 else All(kept)

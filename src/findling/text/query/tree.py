@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 
 from findling.domain.queries import (
@@ -25,7 +24,8 @@ from findling.domain.queries import (
     Term,
     Word,
 )
-from findling.text.analysis.analysis import STOP_WORDS, phrase_terms, prefix_terms, row_terms, terms, word_terms
+from findling.text.analysis.analysis import phrase_terms, prefix_terms, row_terms, terms, word_terms
+from findling.text.analysis.function_words import empty_words
 from findling.text.query.leaves import CODE_LANGUAGES, SINGLE_VALUED
 from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES, QUOTES, field_prefix, quoted, spelled
 
@@ -45,23 +45,28 @@ __all__ = [
 ]
 
 
-def simplified(node: Node, notes: list[str], *, is_negated: bool = False) -> Node:
-    """The simplest tree with the same meaning; what was taken to mean something else than it says is noted."""
+def simplified(node: Node, notes: list[str], *, is_negated: bool = False, is_plain: bool = True) -> Node:
+    """The simplest tree with the same meaning; what was taken to mean something else than it says is noted.
+
+    Where `is_plain`, words that say nothing are left out; AND asks for each of its words.
+    """
     if isinstance(node, Not):
-        inner = simplified(node.node, notes, is_negated=True)
-        return simplified(inner.node, notes, is_negated=is_negated) if isinstance(inner, Not) else Not(inner)
+        inner = simplified(node.node, notes, is_negated=True, is_plain=is_plain)
+        if not isinstance(inner, Not):
+            return Not(inner)
+        return simplified(inner.node, notes, is_negated=is_negated, is_plain=is_plain)
     if not isinstance(node, GROUPS):
         return node
     kind = type(node)
     parts: list[Node] = []
     for part in node.nodes:
-        plain = part if isinstance(part, Term) else simplified(part, notes, is_negated=is_negated)
+        plain = part if isinstance(part, Term) else simplified(part, notes, is_negated=is_negated, is_plain=is_plain)
         parts.extend(plain.nodes if isinstance(plain, GROUPS) and type(plain) is kind else (plain,))
     if kind is All and any(isinstance(part, CONDITIONS) for part in parts):
         parts = _merged(parts, notes)
     parts = _once(parts, repeats=kind is All and not is_negated)
-    if kind is All and not is_negated:
-        parts = _without_stop_words(parts)
+    if kind is All and not is_negated and is_plain:
+        parts = _without_empty_words(parts)
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
@@ -127,25 +132,21 @@ def _once(parts: list[Node], *, repeats: bool) -> list[Node]:
     return kept
 
 
-def _without_stop_words(parts: list[Node]) -> list[Node]:
-    telling = [part for part in parts if not _is_stop_word(part)]
-    return telling if len(telling) < len(parts) and _says_something(telling) else parts
+def _without_empty_words(parts: list[Node]) -> list[Node]:
+    """The parts without words that say nothing, unless there is nothing else."""
+    plain = [part for part in parts if isinstance(part, Term) and not part.field]
+    said = {
+        id(part) for part, is_empty in zip(plain, empty_words([part.text for part in plain]), strict=True) if is_empty
+    }
+    telling = [part for part in parts if id(part) not in said]
+    return telling if any(map(_says_something, telling)) else parts
 
 
-def _says_something(nodes: Iterable[Node]) -> bool:
-    return any(
-        isinstance(node, (Phrase, Prefix, Fuzzy, Near, Pattern))
-        or (isinstance(node, Term) and not _is_stop_word(node))
-        or (isinstance(node, GROUPS) and _says_something(node.nodes))
-        for node in nodes
-    )
-
-
-def _is_stop_word(node: Node) -> bool:
-    if not isinstance(node, Term) or node.field:
-        return False
-    text = node.text
-    return text.lower() in STOP_WORDS if text.isalnum() else STOP_WORDS.issuperset(row_terms(text))
+def _says_something(node: Node) -> bool:
+    """Whether a node has words, which conditions and exclusions have not."""
+    if isinstance(node, GROUPS):
+        return any(map(_says_something, node.nodes))
+    return isinstance(node, (Term, Phrase, Prefix, Fuzzy, Near, Pattern))
 
 
 def canonical(node: Node) -> str:

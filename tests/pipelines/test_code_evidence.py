@@ -12,6 +12,8 @@ from findling.text.query.asked_names import asks_in_prose
 
 ONBOARDING = """# Your first week
 
+## Set up the local development environment
+
 How we set up a local development environment: install the tools, copy the environment file, start the containers.
 Ask for help before you change the settings of the environment.
 """
@@ -65,7 +67,7 @@ def test_a_question_about_code_finds_the_code_before_the_document(mixed: Engine,
 def test_a_question_in_prose_has_evidence_about_code_where_no_document_is_among_the_best(
     mixed: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    question = "how can the queue, storage, billing and workers of an environment be seen"
+    question = "how can the queue, storage, billing and workers of a development environment be seen"
     with mixed:
         hits = mixed.search(question, mode="keyword", refresh=False).hits
         assert "docs/onboarding.md" in [hit.path for hit in hits[3:]]

@@ -10,7 +10,6 @@ import pytest
 
 import findling
 from findling.domain.plans import FUSIONS, Plan
-from findling.text.analysis.analysis import terms
 from findling.text.analysis.function_words import function_words
 from tests.counts import tries
 from tests.text.query_grammar import SENTENCES, any_query
@@ -27,7 +26,12 @@ NOTES = (
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[findling.Engine]:
     root: Path = tmp_path_factory.mktemp("notes")
-    texts = [*NOTES, *SENTENCES, *function_words().values(), *(f"note {number} on zebras" for number in range(12))]
+    texts = [
+        *NOTES,
+        *SENTENCES,
+        *(" ".join(small) for small, _ in function_words().values()),
+        *(f"note {number} on zebras" for number in range(12)),
+    ]
     for number, text in enumerate(texts):
         (root / f"{number}.txt").write_text(text, encoding="utf-8")
     own = {"store.home": str(root.parent / "home"), "semantic.refine": "never", "semantic.query_budget_ms": 0.0}
@@ -47,7 +51,7 @@ def test_what_matches_without_evidence_is_no_error(engine: findling.Engine, quer
 
 
 def test_small_words_of_all_languages_find_where_they_stand(engine: findling.Engine) -> None:
-    words = [word for line in function_words().values() for word in dict.fromkeys(terms(line))]
+    words = [word for small, _ in function_words().values() for word in small]
     nowhere = [
         word for word in words if not engine.search(word, refresh=False, limit=1, plan=Plan(mode="keyword")).total
     ]

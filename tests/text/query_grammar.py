@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from findling.text.analysis.stemming import function_words
+from findling.text.analysis.function_words import function_words
 from tests.text.test_query_fuzz import PIECES, generated
 
 __all__ = ["any_query", "attack"]
@@ -107,7 +107,7 @@ def _prose(rng: random.Random, vocabulary: Sequence[str]) -> str:
 
 
 def _small_words(rng: random.Random, _: Sequence[str]) -> str:
-    words = rng.choice([*function_words().values()]).split()
+    words = rng.choice([small for small, _ in function_words().values()])
     return rng.choice(("", "-", '"')) + " ".join(rng.choices(words, k=rng.randint(1, 4)))
 
 

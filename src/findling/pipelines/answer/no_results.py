@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Node, Not, Pattern, Phrase, Term, Word
-from findling.domain.results import Degradation, Hit, Suggestion
+from findling.domain.resources import StoredChunk
+from findling.domain.results import Degradation, Evidence, Hit, Suggestion
 from findling.domain.values import counted
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking
@@ -278,15 +279,17 @@ def neighbours(
     if forbidden and close:
         fitting = legs.keyword.scores(All(forbidden), close)
         close = [cid for cid in close if cid in fitting]
-    near = {cid: hit._replace(worth=hit.worth or hit.support or 0.0) for cid, hit in near.items()}
     stored = legs.store.chunks(close)
     seen = [(cid, chunk) for cid, chunk in stored.items() if exclude is None or not exclude.matches(chunk.text)]
-    entries = [
-        Ranked(chunk, Candidate(cid, near[cid].worth, (alone(near[cid], rank),)), near[cid].worth)
-        for rank, (cid, chunk) in enumerate(seen[:count], start=1)
-    ]
     nearest = _line_finder(at_hand, question, wanted)
+    entries = [_named(chunk, near[cid], rank) for rank, (cid, chunk) in enumerate(seen[:count], start=1)]
     return tuple(make_hit(entry, nearest, legs.store) for entry in entries), at_hand._replace(spaces=spaces)
+
+
+def _named(chunk: StoredChunk, near: Evidence, rank: int) -> Ranked:
+    """A passage that an empty answer names, with the support of its meaning, which may be too little for a hit."""
+    one = near._replace(worth=near.worth or near.support or 0.0)
+    return Ranked(chunk, Candidate(chunk.chunk.cid, one.worth, (alone(one, rank),)), one.worth)
 
 
 class Relaxed(NamedTuple):

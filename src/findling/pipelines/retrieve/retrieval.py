@@ -26,7 +26,6 @@ from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.ranking.evidence import falling, is_hit, least_alone, least_evidence, least_words, words_evidence
 from findling.text.analysis.scripts import written_name
-from findling.text.query.asked_names import code_names
 from findling.text.query.tree import typed_terms
 
 __all__ = ["find_candidates", "in_order", "widen_if_weak"]
@@ -126,9 +125,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
         by_words, is_exact = _count(keyword, question, found, least) if with_words else (0, True)
         total = by_words + sum(cid not in words or words[cid].worth < least for cid in kept)
         unsupported = _unsupported(kept, evidence, _telling(keyword, question))
-        if unsupported and (names := code_names(question.text)):
-            # A passage that holds the name is a hit, whatever a model makes of code.
-            unsupported -= keyword.scores(AnyOf(tuple(map(Term, names))), list(unsupported)).keys()
+        unsupported = _without_names(keyword, question, unsupported) if unsupported else unsupported
         kept = {cid: strength for cid, strength in kept.items() if cid not in unsupported}
         if unsupported:
             # Meaning has judged these alone: of those behind them it may support none.
@@ -203,6 +200,14 @@ def _unsupported(cids: Iterable[int], evidence: Mapping[str, Mapping[int, Eviden
         if not is_hit(words, near.support if near else None, near.why if near else "", asked) and cid not in others:
             found.add(cid)
     return found
+
+
+def _without_names(keyword: KeywordLeg, question: AnalyzedQuery, cids: set[int]) -> set[int]:
+    """The chunks without those that hold a name of code in the question, whatever a model makes of code."""
+    from findling.text.query.asked_names import code_names
+
+    names = code_names(question.text)
+    return cids - keyword.scores(AnyOf(tuple(map(Term, names))), list(cids)).keys() if names else cids
 
 
 def _best_worth(evidence: Mapping[str, Mapping[int, Evidence]]) -> dict[int, float]:

@@ -85,10 +85,12 @@ def extended_table(table: bytes, words: Collection[str]) -> bytes:
 
 def table_forms(table: bytes, term: str) -> list[str]:
     """The words of a vocabulary that have the term's stem, in order, by its table; the stem may not be in it."""
-    root = stem(term)
-    if _algorithm(term) is None:
+    algorithm, root = _algorithm(term), stem(term)
+    if algorithm is None:
         return [term]
-    return sorted({*_known(table, root), *([root] if stem(root) == root else [])})
+    # As a walk stems it: short words have no stem of their own, and may be the form of another one.
+    is_own = (_stemmer(algorithm).stemWord(root) or root) == root
+    return sorted({*_known(table, root), *([root] if is_own else [])})
 
 
 def stemmer_version() -> str:

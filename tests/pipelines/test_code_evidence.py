@@ -10,12 +10,10 @@ from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.text.query.asked_names import asks_in_prose
 
-ONBOARDING = """# Your first week
-
-## Set up the local development environment
+ONBOARDING = """# Set up a local development environment
 
 How we set up a local development environment: install the tools, copy the environment file, start the containers.
-Ask for help before you change the settings of the environment.
+Ask for help before you change the settings of the environment, the queue or the storage.
 """
 SETTINGS = '''"""Settings of the environment."""
 

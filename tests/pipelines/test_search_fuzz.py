@@ -10,7 +10,7 @@ import pytest
 
 import findling
 from findling.domain.plans import FUSIONS, Plan
-from findling.text.analysis.function_words import function_words
+from findling.text.analysis.stemming import function_words
 from tests.counts import tries
 from tests.text.query_grammar import SENTENCES, any_query
 

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from findling.text.analysis.function_words import function_words
+from findling.text.analysis.stemming import function_words
 from tests.text.test_query_fuzz import PIECES, generated
 
 __all__ = ["any_query", "attack"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from findling.text.analysis.analysis import terms
-from findling.text.analysis.function_words import (
+from findling.text.analysis.stemming import (
     empty_words,
     function_words,
     is_function_word,

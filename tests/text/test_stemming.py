@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from findling.text.analysis.analysis import terms
-from findling.text.analysis.function_words import function_words
 from findling.text.analysis.stemming import (
     extended_table,
     forms_prefix,
     forms_table,
+    function_words,
     same_stem,
     stem,
     table_forms,

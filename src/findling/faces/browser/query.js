@@ -125,7 +125,7 @@ function dropEmptyWords(asked, index) {
   if (telling.length || asked.phrases.length || asked.prefixes.length) asked.words = telling;
 }
 
-// For each word, whether it says nothing of what is asked: the rules of findling/text/analysis/function_words.py.
+// For each word, whether it says nothing of what is asked: the rules of findling.text.analysis.stemming.py.
 function emptyWords(words, lists) {
   const rows = words.map(phraseTerms);
   const language = questionLanguage(words, rows, lists);

@@ -21,9 +21,9 @@ from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled, typed_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
 from findling.text.analysis.analysis import phrase_terms
-from findling.text.analysis.function_words import is_function_word, question_language
 from findling.text.analysis.scripts import name_parts
 from findling.text.analysis.spelling import Spellings, edits, suggest
+from findling.text.analysis.stemming import is_function_word, question_language
 from findling.text.query.leaves import TOO_LONG
 from findling.text.query.query_mode import demands, relaxed
 from findling.text.query.tree import asks_for_text, canonical, patterns_of, positive_terms

@@ -29,9 +29,8 @@ from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
 from findling.domain.resources import Chunk, Document, Resource
 from findling.stores.keyword.entries import padding
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
-from findling.text.analysis.function_words import word_lists
 from findling.text.analysis.lines import SENTENCE_WORDS
-from findling.text.analysis.stemming import stem
+from findling.text.analysis.stemming import stem, word_lists
 
 __all__ = [
     "FORMAT",

@@ -16,7 +16,7 @@ from findling.domain.values import record
 from findling.pipelines.retrieve.legs import check_legs
 from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
-from findling.text.analysis.function_words import question_begin, question_language
+from findling.text.analysis.stemming import question_begin, question_language
 from findling.text.query.parser import Parsed, parse
 from findling.text.query.query_mode import read
 from findling.text.query.routing import Route, route

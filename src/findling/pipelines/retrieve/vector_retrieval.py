@@ -250,7 +250,7 @@ def find_by_meaning(
     The query may be of the kind `passage`. `held` are the words of it that the index holds, whatever a model knows.
     Raises ModelError when the query cannot be turned into a vector, MemoryError where a limit leaves too little of it.
     """
-    from findling.text.analysis.function_words import question_language
+    from findling.text.analysis.stemming import question_language
     from findling.text.analysis.wordpieces import known_share
 
     _require_memory()

@@ -11,8 +11,7 @@ from findling.sources.files.discovery import FoundFile
 from findling.sources.files.file_text import UnreadableError, read_beginning
 from findling.sources.files.file_types import file_type
 from findling.text.analysis.analysis import STOP_WORDS, terms
-from findling.text.analysis.function_words import is_function_word
-from findling.text.analysis.stemming import forms_prefix
+from findling.text.analysis.stemming import forms_prefix, is_function_word
 
 __all__ = ["LARGEST_SCANNED", "Needle", "needles", "scanned_files"]
 

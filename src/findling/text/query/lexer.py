@@ -303,7 +303,7 @@ def _is_prose(runs: Sequence[Sequence[str]], keywords: int) -> bool:
     is_asked = bool(words) and words[-1].endswith(("?", "？", "؟"))
     if len(words) + keywords < (_ASKED if is_asked else _PROSE):
         return False
-    from findling.text.analysis.function_words import is_function_word
+    from findling.text.analysis.stemming import is_function_word
 
     clauses = [run for run in runs if len(run) >= _CLAUSE]
     return any(is_function_word(term) for run in clauses for word in run for term in terms(word)[:1])

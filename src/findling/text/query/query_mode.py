@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from findling.domain.queries import GROUPS, All, Any, Near, Node, Not, Phrase, Same, Term, Word
 from findling.text.analysis.analysis import row_terms
-from findling.text.analysis.function_words import empty_words
+from findling.text.analysis.stemming import empty_words
 from findling.text.query.parser import Parsed
 from findling.text.query.tree import asks_for_text, canonical
 

@@ -25,7 +25,7 @@ from findling.domain.queries import (
     Word,
 )
 from findling.text.analysis.analysis import phrase_terms, prefix_terms, row_terms, terms, word_terms
-from findling.text.analysis.function_words import empty_words
+from findling.text.analysis.stemming import empty_words
 from findling.text.query.leaves import CODE_LANGUAGES, SINGLE_VALUED
 from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES, QUOTES, field_prefix, quoted, spelled
 

@@ -116,7 +116,8 @@ class GraphIndex(LazyLeg[GraphLeg]):
     def close(self) -> None:
         """Release files; closing twice is fine."""
         with self._guard:
-            self._limited.clear()
+            if self._limited_of[0] is not None:  # else no row is of a file
+                self._limited.clear()
         super().close()
 
     def _within(self, leg: GraphLeg | None, numbers: frozenset[int], latest: int) -> GraphRows | None:

@@ -158,6 +158,20 @@ def test_neighbours_escape_the_pattern_and_are_accounted_for(engine: Engine) -> 
     assert (len(junk.hits), len(junk.related)) == (0, 3), "the nearest passages are named, and are no hits"
 
 
+def test_a_passage_without_content_is_no_hit_by_its_heading(tmp_path: Path) -> None:
+    """A file with the query as its heading and 50,000 brackets took the first 107 places."""
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "brackets.md").write_text("# rotate the tokens\n\n" + ("[]{}()" * 12 + "\n") * 800)
+    (root / "tokens.md").write_text("To rotate the tokens, ask the operator.\n")
+    settings = Settings().override({"store.home": str(tmp_path / "home"), "semantic.refine": "never"}, "test")
+    with open_engine(root, settings=settings) as engine:
+        engine.index()
+        hits = engine.search("rotate the tokens", limit=50, plan=Plan(mode="keyword")).hits
+    assert [hit.path for hit in hits if hit.path == "tokens.md"] == ["tokens.md"]
+    assert len(hits) <= 2
+
+
 def test_a_query_of_conditions_alone_has_no_meaning(engine: Engine) -> None:
     answer = engine.search("title:pool", refresh=False)
     assert [hit.path for hit in answer] == ["pool.md"]

@@ -21,6 +21,7 @@ from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, Widen
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates, in_order, widen_if_weak
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang, nearness_to
+from findling.text.analysis.analysis import says_nothing
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -349,6 +350,8 @@ def _load_chunks(
             chunk = best_passage(legs.store, chunk, found.keyword.forms)
         if exclude is not None and exclude.matches(chunk.text):
             continue
+        if question.reading == "ranked" and says_nothing(chunk.text):
+            continue  # its heading found it: 107 pieces of a file of brackets stood before all others
         if question.reading == "browse":
             # Without words every passage of a resource is as good as the others: one of them will do.
             if chunk.resource.rid in seen:

@@ -46,6 +46,7 @@ __all__ = [
     "phrase_terms",
     "prefix_terms",
     "row_terms",
+    "says_nothing",
     "terms",
     "word_terms",
 ]
@@ -58,6 +59,9 @@ STOP_WORDS = frozenset(
     "to was will with".split()
 )
 """Lucene's English list. They are indexed, so that phrases hold; a query skips them unless it has nothing else."""
+
+_LOOKED_AT = 2_000
+"""Characters of a text without letters that are looked at for an emoji."""
 
 _CACHE_LIMIT = 250_000
 """Runs remembered at once, about 40 MB: a source tree of 118 MB has 190,000 different words."""
@@ -103,6 +107,12 @@ def word_terms(word: str) -> list[str]:
     """
     row = phrase_terms(word if word.isalnum() else re.sub(_POSSESSIVE, "", word))
     return [term for term in row if term not in STOP_WORDS] or row if len(row) > 1 else row
+
+
+def says_nothing(text: str) -> bool:
+    """Whether there is no term in a text: neither a letter nor a digit, nor an emoji."""
+    # Nearly every text has a letter among its first ones.
+    return not any(map(str.isalnum, text)) and not terms(text[:_LOOKED_AT])
 
 
 def row_terms(word: str) -> list[str]:

@@ -222,7 +222,7 @@ def test_config_set_and_unset(project: Path, findling: Findling) -> None:
     [
         (["set", "search.limt", "3"], "no setting is called search.limt"),
         (["remove", "search.limt"], "no setting is called search.limt"),
-        (["set", "search.snippet_lines", "0"], "at least 1"),
+        (["set", "search.snippet_lines", "-1"], "at least 0"),
         (["set", "--project", "store.home", "/x"], "a project may not set store.home"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> N
         while " 0 of" in (status := computer.run("status", "--workspace", "notes")):
             assert reader.poll() is None, reader.communicate()
             time.sleep(0.1)
-        assert "reading" in status
+        assert "read on" in status
         assert "200 of 200" in computer.run("move", "notes", f"{url}#read")
         assert reader.wait() == 0
     assert "read 0 of" not in computer.run("status", "--workspace", "notes"), "vectors move, too"

@@ -21,7 +21,7 @@ from tests.processes import PATIENCE_S
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the children of a process")
 
 ENDLESS = {"query": "needle", "exclude_pattern": "(a+)+$"}
-"""The owner may ask with any pattern, and nothing can stop one inside of a process."""
+"""The owner may ask with any pattern; one that never ends is ended with its time."""
 
 
 @pytest.fixture
@@ -46,14 +46,6 @@ def ask(daemon: Daemon, **body: Any) -> tuple[int, dict[str, Any]]:
     except urllib.error.HTTPError as error:
         with error:
             return error.code, json.load(error)
-
-
-def computing_s(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def is_loaded(pid: int) -> bool:
@@ -83,11 +75,10 @@ def loaded(daemon: Daemon) -> set[int]:
 
 
 def busy_with(daemon: Daemon, question: dict[str, str], other: ThreadPoolExecutor) -> set[int]:
-    """The search processes, once one of them computes at a question: any that ends takes a tenth of a second."""
-    before = {one: computing_s(one) for one in loaded(daemon)}
+    """The search processes, while one of them has a question."""
+    before = loaded(daemon)
     other.submit(_or_none, lambda: ask(daemon, **question))
-    wait_until(lambda: any(computing_s(one) > spent + 1 for one, spent in before.items()))
-    return search_processes(daemon.state.pid)
+    return before
 
 
 def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
@@ -99,11 +90,11 @@ def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
         while not endless.done():
             answered.append(ask(daemon, query="roadmap", limit=len(answered) % 50 + 1)[0])
             wait([endless], timeout=0.05)
-        status, problem = endless.result()
-        assert (status, problem["code"]) == (504, "overdue")
-        assert set(answered) <= {200, 504}, "on a busy machine others take as long"
-        wait_until(lambda: not before <= search_processes(daemon.state.pid))
-        wait_until(lambda: [hit["path"] for hit in ask(daemon, query="autumn")[1].get("hits", ())] == ["plan.md"])
+        status, answer = endless.result()
+        assert status == 200
+        assert any("(a+)+$" in one["what"] for one in answer["degraded"]), answer
+        assert set(answered) == {200}
+        assert before <= search_processes(daemon.state.pid)
 
 
 def test_no_process_outlives_a_daemon_that_is_killed(root: Path, home: Path) -> None:

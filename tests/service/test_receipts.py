@@ -55,7 +55,7 @@ def test_the_parts_of_every_receipt_recompute_to_its_score(engine: Engine, plan:
             assert receipt.recomputed() == pytest.approx(hit.score, abs=5.1e-5), (query, receipt)
             assert hit.score == receipt.final_score
             checked += 1
-    assert checked > 2 * len(asked)
+    assert checked > len(asked)
 
 
 def test_what_a_receipt_says_was_found_stands_there(engine: Engine) -> None:

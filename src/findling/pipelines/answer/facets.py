@@ -61,6 +61,7 @@ def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
         words = legs.keyword.search(question.node, question.filters, most, weights=question.plan.weights)
         matching = [cid for cid, raw in words.hits if words_evidence(raw, words.ceiling) >= found.least]
         is_cut = len(matching) == len(words.hits) < words.total
+        matching = [cid for cid in matching if cid not in found.unsupported]
     if len(found.legs) > 1 or by_meaning_alone:
         matching += [one.cid for one in found.candidates]
     found_in = legs.store.resources_of(list(dict.fromkeys(matching)))

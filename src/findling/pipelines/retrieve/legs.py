@@ -185,7 +185,8 @@ class Found:
 
     `total` counts what has at least the evidence `least`, `weaker` what else matches; exact or at least so many.
     `feedback` and `resources` tell the effect of steps on the way. `definitions` are the places of asked names in the
-    texts of chunks that define them. `graph` tells what a walk on the graph did, or why there was none.
+    texts of chunks that define them. `graph` tells what a walk on the graph did, or why there was none. `unsupported`
+    have words enough for a hit, which meaning does not support.
     """
 
     candidates: list[Candidate]
@@ -202,6 +203,7 @@ class Found:
     resources: str = ""
     definitions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     graph: Mapping[str, Any] = field(default_factory=dict)
+    unsupported: frozenset[int] = frozenset()
 
 
 _STEEPNESS = 1.3

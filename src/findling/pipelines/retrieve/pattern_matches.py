@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import OverdueError
-from findling.domain.queries import GROUPS, All, Any, Field, Node, Not, Pattern, Term, Word
+from findling.domain.queries import GROUPS, Any, Field, Node, Not, Pattern
 from findling.domain.results import Evidence
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
 from findling.pipelines.retrieve.match_time import MatchTime
-from findling.text.analysis.scripts import written_name
-from findling.text.query.leaves import CODE_LANGUAGES
 from findling.text.query.patterns import compile_pattern, fold, required_trigrams
 from findling.text.query.tree import canonical, patterns_of
 
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from findling.pipelines.retrieve.legs import Retrievers
     from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 
-__all__ = ["PatternMatches", "find_matches", "match_spans", "narrowed", "resolved", "whole_name"]
+__all__ = ["PatternMatches", "find_matches", "match_spans", "narrowed", "resolved"]
 
 _MOST_CHARACTERS = 128 << 20
 """Characters of texts that are looked at for one pattern: 0.1 s for a literal, 2 s for one that ignores case."""
@@ -38,12 +36,6 @@ _MOST_CHUNKS = 20_000
 _MOST_IN_TEXT = 10_000
 """Matches in one text: a pattern that matches nearly everywhere says little by matching once more."""
 
-
-_MOST_HOLDING = 5_000
-"""Passages that are looked at for a name as a whole, in 100 ms; of a more frequent one the parts are no noise."""
-
-_LOOKED_AT = 10
-_PATHS = frozenset({"path", "url", "regex"})
 
 _MOST_SHOWN = 100
 """Matches that are marked in one passage."""
@@ -97,43 +89,6 @@ def resolved(legs: Retrievers, question: AnalyzedQuery) -> tuple[Retrievers, Ana
         did.append((PatternMatches.name, f"{canonical(pattern)}: {counted(len(found), 'passage')}{told}"))
     node = _with(question.node, places)
     return legs._replace(matches=PatternMatches(matches, tuple(did))), replace(question, node=node)
-
-
-def whole_name(legs: Retrievers, question: AnalyzedQuery) -> AnalyzedQuery:
-    """The question for nothing but a name or a number, asked of the passages that hold the whole, if there are some.
-
-    Letters count as in a search with smart case: a name with a capital is another one without. Words that share parts
-    of it are weaker matches. A number that is the name of a file stands in all of it.
-    """
-    word = question.text.strip("`'\"(){};, ")
-    if question.plan.weak or question.reading != "ranked" or " " in word or not _is_name(legs, question, word):
-        return question
-    found = legs.keyword.search(Any((Term(word), Term(word, "path"))), question.filters, _MOST_HOLDING)
-    pattern = compile_pattern(Pattern(word, False, not word.islower(), whole_words=True))
-    has_digits = any(map(str.isdigit, word))
-    holding = [
-        cid
-        for cid, stored in legs.store.chunks([cid for cid, _ in found.hits]).items()
-        if pattern.search(stored.text) or (has_digits and pattern.search(stored.resource.path))
-    ]
-    if not holding or found.total > _MOST_HOLDING:
-        return question
-    node = All((Word(word), Field("cid", tuple(map(str, holding)))))
-    return replace(question, node=node, parts=question.node)
-
-
-def _is_name(legs: Retrievers, question: AnalyzedQuery, word: str) -> bool:
-    """Whether a word is written like a name or a number, or is one that only code has."""
-    if question.is_literal or any(map(str.isdigit, word)):
-        return not question.route.shape or _PATHS.isdisjoint(question.route.shape)
-    if not written_name(word) and not word.isidentifier():
-        return False
-    if not legs.keyword.definers([word], question.node, question.filters, 1):
-        return False
-    best = legs.keyword.search(question.node, question.filters, _LOOKED_AT).hits
-    return bool(written_name(word)) or all(
-        resource.lang in CODE_LANGUAGES for resource in legs.store.resources_of([cid for cid, _ in best]).values()
-    )
 
 
 def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[dict[int, int], str]:

@@ -120,7 +120,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     matching = len(worth.keys() - words.keys()) + (found.total if with_words else 0)
     least = _least(question, [worth[cid] for cid, _ in fused.ranking])
     kept = {cid: strength for cid, strength in fused.ranking if worth[cid] >= least}
-    total, is_exact = matching, True
+    total, is_exact, unsupported = matching, True, set[int]()
     if least:
         by_words, is_exact = _count(keyword, question, found, least) if with_words else (0, True)
         total = by_words + sum(cid not in words or words[cid].worth < least for cid in kept)
@@ -146,6 +146,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
         weighing=weighing,
         feedback=feedback,
         is_exact=is_exact,
+        unsupported=frozenset(unsupported),
     )
 
 

@@ -8,6 +8,7 @@ from heapq import nlargest
 
 from findling.domain.errors import DeniedError, InvalidValueError, NotFoundError
 from findling.domain.queries import Filters
+from findling.domain.records import DECISIONS
 from findling.domain.resources import Document, Resource
 from findling.domain.sight import Rights
 from findling.domain.values import closest_name
@@ -33,10 +34,7 @@ from findling.pipelines.content.memory_times import lasting
 from findling.service.index.writing import WorkspaceWriter
 from findling.text.statements.periods import LATER, NEAREST, read_day
 
-__all__ = ["DECISIONS", "MemoryTruth", "Principals", "Undone", "sight_of"]
-
-DECISIONS = ("keep", "merge", "supersede")
-"""Decisions on two memories: both hold; they are one; the newer one takes the place of the older one."""
+__all__ = ["MemoryTruth", "Principals", "Undone", "sight_of"]
 
 _MOST_READ = 200
 """Memories that are compared with a new one: those that share most words with it, the latest first."""

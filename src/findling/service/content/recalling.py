@@ -25,7 +25,6 @@ from findling.pipelines.content.memories import (
     make_recalled,
 )
 from findling.pipelines.content.memory_history import state_at
-from findling.pipelines.content.memory_judge import newer_of
 from findling.pipelines.content.memory_times import (
     LARGEST_TIME_FACTOR,
     AskedTime,
@@ -258,6 +257,8 @@ def newer_first(recalled: Iterable[Recalled], asked: Recall) -> list[Recalled]:
 
     One day is none: `Monday` may be a word of the statement.
     """
+    from findling.pipelines.content.memory_judge import newer_of  # which loads stems: a help needs none
+
     listed = sorted(recalled, key=lambda one: (-one.relevance, one.rid))
     is_timed = asked.moment is not None or (asked.time is not None and asked.time.end - asked.time.begin > _DAY)
     newer = {} if is_timed else newer_of((one.rid, one.text, one.hit.at or 0.0) for one in listed)

@@ -7,13 +7,13 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from findling.domain.errors import InvalidValueError
+from findling.domain.records import DECISIONS
 from findling.domain.reports import Progress
 from findling.domain.values import plain
 from findling.faces.mcp.tool_context import Desk
 from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools.budget import Budget
 from findling.service.content.memories import WorkspaceMemories
-from findling.service.content.memory_truth import DECISIONS
 
 __all__ = ["MemoryResult", "RememberResult", "remember_text", "work_on_memories"]
 

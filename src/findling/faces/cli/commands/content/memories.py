@@ -13,6 +13,7 @@ import click
 
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import MODES
+from findling.domain.records import DECISIONS
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import dump, write_json, write_report
 from findling.faces.cli.output.terminal import note, show_controls, write
@@ -24,7 +25,6 @@ from findling.faces.cli.request.options import (
     work_in_background,
     workspace_option,
 )
-from findling.service.content.memory_truth import DECISIONS
 
 if TYPE_CHECKING:
     from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled

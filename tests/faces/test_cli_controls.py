@@ -115,7 +115,7 @@ def test_a_line_end_in_a_name_is_no_line_end_on_a_terminal(home: Path, monkeypat
     assert run(["index"]) == 0
     for listed in (["ls"], ["glob", "*.md"], ["index", "--dry-run"], ["grep", "-l", "pilot"], ["pilot", "-l"]):
         (told,) = on_terminal([listed])
-        assert told.splitlines()[-1] == "one\u240asafe.md", (listed, told)
+        assert "one\u240asafe.md" in told.splitlines(), (listed, told)
         piped = run_process([sys.executable, "-m", "findling", *listed])
         assert piped.stdout == "one\nsafe.md\n"
 

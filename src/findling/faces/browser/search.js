@@ -6,6 +6,16 @@ const LITTLE = 5; // with fewer hits than that, related passages are named as we
 const MOST_RELATED = 5;
 const SHORTEST_BEGINNING = 3;
 
+// Of a query that is one name or number, the passages that hold the whole, if there are some.
+function holdingName(index, asked, passing) {
+  const [name] = asked.plain;
+  if (asked.kind !== "any" || asked.plain.length !== 1 || !/[_\d]|[a-z][A-Z]/.test(name)) return passing;
+  const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const whole = new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, name === name.toLowerCase() ? "iu" : "u");
+  const holding = passing.filter(([passage]) => whole.test(textOf(index, index.list[passage])));
+  return holding.length ? holding : passing;
+}
+
 function search(index, query) {
   const asked = parseQuery(query, index);
   const answer = { query, asked, leaves: [], demanded: [], hits: [], total: 0, documents: 0, notes: [...asked.notes] };
@@ -13,7 +23,11 @@ function search(index, query) {
   if (asked.kind === "empty") return withReasonForNothing(answer, index, new Map());
   const matched = asked.kind === "browse" ? everything(index) : byWords(index, asked, answer);
   exclude(index, asked, answer, matched);
-  const passing = [...matched].filter(([passage]) => passes(index.list[passage].resource, asked.filters));
+  const passing = holdingName(
+    index,
+    asked,
+    [...matched].filter(([passage]) => passes(index.list[passage].resource, asked.filters)),
+  );
   answer.facets = facetsOf(index, asked, matched);
   answer.hits = asked.kind === "browse" ? latest(index, passing) : ranked(index, answer, passing);
   answer.total = answer.hits.length;

@@ -69,7 +69,7 @@ def search(
         legs, question = resolved(legs, question)
         clock.lap("patterns")
     elif " " not in question.text:
-        from findling.pipelines.retrieve.whole_names import whole_name
+        from findling.pipelines.answer.whole_names import whole_name
 
         question = whole_name(legs, question)
     ranking = rank(legs, question, exclude, clock)

@@ -20,7 +20,7 @@ _MOST_HOLDING = 5_000
 """Passages that are looked at for a name as a whole, in 100 ms; of a more frequent one the parts are no noise."""
 
 _LOOKED_AT = 10
-_PATHS = frozenset({"path", "url", "regex"})
+_NAMES, _PATHS = frozenset({"identifier", "number"}), frozenset({"path", "url", "regex"})
 
 
 def whole_name(legs: Retrievers, question: AnalyzedQuery) -> AnalyzedQuery:
@@ -51,8 +51,9 @@ def whole_name(legs: Retrievers, question: AnalyzedQuery) -> AnalyzedQuery:
 
 def _is_name(legs: Retrievers, question: AnalyzedQuery, word: str) -> bool:
     """Whether a word is written like a name or a number, or is one that only code has."""
-    if question.is_literal or any(map(str.isdigit, word)):
-        return not question.route.shape or _PATHS.isdisjoint(question.route.shape)
+    shape = frozenset(question.route.shape)
+    if shape & _NAMES or any(map(str.isdigit, word)):
+        return not shape & _PATHS
     if not written_name(word) and not word.isidentifier():
         return False
     if not legs.keyword.definers([word], question.node, question.filters, 1):

@@ -228,6 +228,13 @@ def test_what_is_no_request_is_refused(nonsense: bytes) -> None:
         assert ask(running)[0] == 200
 
 
+def test_a_request_for_a_tunnel_is_refused() -> None:
+    with serving() as running, running.connect() as connection:
+        connection.sendall(b"CONNECT evil.example:80 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 421 Misdirected Request\r\n" in read_all(connection)
+        assert ask(running)[0] == 200
+
+
 def test_too_many_requests_at_once_on_a_connection_end_it() -> None:
     with serving() as running, running.connect() as connection:
         connection.sendall((b"GET /slow HTTP/1.1\r\n" + HEAD + b"\r\n") * 1000)

@@ -82,6 +82,17 @@ def test_a_workspace_without_vectors_is_not_held_back_for_it() -> None:
     assert order([by_both, by_words])[0] == "words"
 
 
+def test_a_workspace_without_a_hit_has_no_say_in_the_order() -> None:
+    """Hits by words and by meaning swapped places with the weight of a workspace of which the caller sees nothing."""
+    worth = {"words": (9.0, 0.3), "near": (4.0, 0.6)}
+    seen = [answer(hit(rid, *scores, speed="instant"), alpha=0.4) for rid, scores in worth.items()]
+    assert order(seen) == ["words", "near"]
+    for alpha in (0.0, 1.0):
+        assert fuse_across([*seen, answer(alpha=alpha)], 10) == fuse_across(seen, 10)
+    latest = replace(answer(replace(hit("old"), at=1.0), replace(hit("new"), at=9.0)), reading="browse")
+    assert order([latest, answer()]) == order([latest]) == ["new", "old"]
+
+
 def test_hits_of_one_answer_keep_their_order() -> None:
     """A hit that a newer version or a reranker has put on top stays there."""
     moved = answer(hit("first", 2.0), hit("second", 8.0))

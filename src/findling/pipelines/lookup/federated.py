@@ -41,7 +41,7 @@ def fuse_across(answers: Sequence[SearchAnswer], limit: int, offset: int = 0) ->
     in its own answer comes first, then the earlier answer. A hit has its own score, or that of a hit above where that
     is less. Without words to rank by, the latest come first.
     """
-    if answers and all(answer.reading == "browse" for answer in answers):
+    if answers and all(answer.reading == "browse" for answer in answers if answer.hits):
         return _latest(answers)[offset : offset + limit]
     # A hit never counts more than the one above it: its answer's own order (a newer version, a reranker) stays.
     ranked = [
@@ -79,7 +79,8 @@ def _worth(answers: Sequence[SearchAnswer]) -> list[list[float]]:
         for answer, ceiling in zip(answers, ceilings, strict=True)
     ]
     meaning = _meaning(answers)
-    alphas = [answer.plan["weighing"]["alpha"] for answer in answers if "weighing" in answer.plan]
+    # A workspace that gives no hit has no say: it may be one of which the caller sees nothing.
+    alphas = [answer.plan["weighing"]["alpha"] for answer in answers if answer.hits and "weighing" in answer.plan]
     usual = sum(alphas) / len(alphas) if alphas else 0.0
     best_words = max((max(values) for values in words if values), default=0.0) or 1.0
     worth = []

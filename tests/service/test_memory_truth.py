@@ -275,6 +275,14 @@ def test_the_newer_of_near_equal_memories_comes_first_whatever_the_score(
     assert [one.rid for one in desk.memories.recall(question, mode=mode)][:2] == [new.rid, old.rid]
 
 
+def test_the_newer_of_statements_with_most_words_in_common_comes_first(desk: Desk) -> None:
+    old, new = desk.say("The book club reads Middlemarch.", importance=1.0), desk.say("The book club reads Beloved.")
+    assert (new.supersedes, new.conflicts) == ("", ())
+    for question, first in (("what does the book club read", new), ("when was Middlemarch read", old)):
+        assert desk.memories.recall(question, mode="keyword").memories[0].rid == first.rid
+        assert desk.engine.search(question, mode="keyword").hits[0].rid == first.rid
+
+
 def test_somebody_elses_newer_memory_does_not_come_first(desk: Desk) -> None:
     desk.say("Ann's birthday is on 3 May.")
     new = desk.say("Anne's birthday is on 9 June.")

@@ -269,6 +269,25 @@ def test_updates_supersede_or_wait_and_what_looks_alike_is_not_lost() -> None:
         ("The tests need Node 18.", "The tests need Node 20.", "conflict"),  # `need` is no past
         ("The staging database is reset every Monday.", "The staging database is reset every Friday.", "conflict"),
         ("We use Terraform.", "We also use Pulumi.", ""),
+        ("Olga has an account at Nordbank.", "Olga has an account at Südbank.", "conflict"),  # of `accountant`
+        ("I work at Halden Robotics.", "I take the tram to work now.", "conflict"),
+        ("Max is vegetarian.", "Max is colour-blind.", "conflict"),  # not a maximum
+        ("The support mailbox is help@t.example.", "The support mailbox is ask@t.example.", "update"),  # no verb
+        ("The flag new_cart is off in production.", "The flag new_cart is on in production.", "conflict"),
+        ("The rent is 940 euros.", "The rent is 985 euros from January.", "update"),
+        ("Our porter is Mr. Bell.", "Our porter is Mr. Gray since the strike.", "update"),
+        ("I prefer tabs over spaces.", "I prefer spaces over tabs.", "conflict"),
+        ("Samir reports to Gwen.", "Gwen reports to Samir.", ""),
+        ("Sigrid manages the Oslo warehouse.", "Pål manages the Oslo warehouse.", "conflict"),
+        ("Sigrid manages a warehouse.", "Pål manages a warehouse.", ""),
+        ("I am allergic to nothing.", "I am allergic to cashews.", "conflict"),
+        ("The backup disk is in the safe.", "The backup disk is at my sister's.", "conflict"),
+        ("The espresso machine is a Gaggia.", "The espresso machine is a Rancilio.", "update"),
+        ("Peter's book is Dune.", "Peter's book is Emma.", "conflict"),  # he has several
+        ("My wife is Polish.", "My wife is Vegan.", "conflict"),
+        ("The invoice from Acme is 300 euros.", "The invoice from Acme is 450 euros.", "conflict"),
+        ("We have an office in Berlin.", "We have an office in Paris now.", "conflict"),
+        ("The weekly sync is on Monday.", "The weekly sync is on Tuesday.", "update"),
     ],
 )
 def test_statements_that_were_read_wrongly(older: str, newer: str, relation: str) -> None:

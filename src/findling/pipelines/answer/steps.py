@@ -263,7 +263,8 @@ def _put_newer_first(ranking: list[Ranked], context: StepContext) -> list[Ranked
     from findling.pipelines.answer.versions import below_newer
     from findling.pipelines.content.memory_judge import newer_of
 
-    newer = newer_of((rid, one.stored.text, one.stored.resource.updated_at or 0.0) for rid, one in best.items())
+    said = ((rid, one.stored.text, one.stored.resource.updated_at or 0.0) for rid, one in best.items())
+    newer = newer_of(said, context.question.request.query)
     lowered = below_newer({rid: one.score for rid, one in best.items()}, newer)
     moved = []
     for entry in ranking:

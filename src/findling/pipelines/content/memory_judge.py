@@ -186,26 +186,40 @@ def _contradict(older: tuple[Neighbour, Reading | None], newer: tuple[Neighbour,
     return compare(before, reading) in (UPDATE, CONFLICT)
 
 
-def newer_of(said: Iterable[tuple[str, str, float]]) -> dict[str, list[str]]:
+def newer_of(said: Iterable[tuple[str, str, float]], question: str) -> dict[str, list[str]]:
     """The memories that say nearly the same as each of some, and were made later; the newest first.
 
-    `said` are ids, texts and times, best first.
+    `said` are ids, texts and times, best first. Those that a review would list come in this order always. Others that
+    share most of their words do, unless the question has a word that only the older one has.
     """
+    asked = frozenset(_WORDS.findall(_folded(question)))
     latest = sorted(islice(said, _COMPARED), key=lambda one: (-one[2], one[0]))
     words = [frozenset(_WORDS.findall(_folded(text))) for _, text, _ in latest]
     found: dict[str, list[str]] = {}
     for old, (rid, text, made_at) in enumerate(latest):
         for new, (newer, its_text, its_time) in enumerate(latest[:old]):
             is_near = len(words[old] & words[new]) * 2 >= min(len(words[old]), len(words[new]))
-            if is_near and _says_newer(text, int(made_at // 3_600), its_text, int(its_time // 3_600)):
+            is_asked = not words[old] & asked <= words[new]
+            if is_near and _says_newer(text, int(made_at // 3_600), its_text, int(its_time // 3_600), is_asked):
                 found.setdefault(rid, []).append(newer)
     return found
 
 
 @lru_cache(maxsize=8_192)
-def _says_newer(old: str, old_hour: int, new: str, new_hour: int) -> bool:
-    """Whether two texts are a copy, an update or a conflict; a search and a recall of it ask for the same pairs."""
-    return max(len(old), len(new)) <= _LONGEST and bool(compare(_read(old, old_hour), _read(new, new_hour)))
+def _says_newer(old: str, old_hour: int, new: str, new_hour: int, is_asked: bool) -> bool:
+    """Whether two texts are a copy, an update or a conflict, or else nearly the same, where the old one `is_asked` not.
+
+    A search and a recall of it ask for the same pairs.
+    """
+    if max(len(old), len(new)) > _LONGEST:
+        return False
+    before, after = _read(old, old_hour), _read(new, new_hour)
+    (ours, we), (theirs, they) = (
+        ({word.key for word in one.words}, {word.key for word in one.words[: one.after]}) for one in (before, after)
+    )
+    is_like = not is_asked and len(ours & theirs) > max(len(ours - theirs), len(theirs - ours))
+    # What differs in front of the verb is said of something else: note 3, note 4.
+    return (is_like and (we <= theirs or they <= ours)) or bool(compare(before, after))
 
 
 _WORDS = re.compile(r"\w+")

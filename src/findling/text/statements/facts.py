@@ -35,6 +35,7 @@ COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?P<sign>:|\s=)\s+(?P<value>\S.*)
 """A key and its value."""
 
 _INDEFINITE = re.compile(r"^(?:an?|some|one of|ein|eine|einen|une?|uno?|una)\b", re.IGNORECASE)
+_ONE = frozenset(("the", "our", "le", "la", "notre", "el", "nuestro", "nuestra"))
 _WAS = frozenset({"was", "were", "war", "waren"})
 _LISTED = re.compile(r",|\b(?:and|or|und|oder|et|ou|y|o)\b")
 
@@ -267,6 +268,9 @@ def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
     left, right = content(words[:verb]), content(words[verb + 1 :])
     if not left:
         return None
+    # `The message queue` is one thing; `Peter's book`, `the winner` and `colleague Tim` may be something else.
+    is_one = words[0].text.casefold() in _ONE and len(left) > 1 and all(w.role or w.kind != "name" for w in left)
+    is_definite = is_one and bool(right) and right[0].kind in ("name", "number") and not right[0].role
     if _is_property(words[:verb]):
         slot, values, behind = left, right, words[verb + 1 :]
         fronted = [word for word in left[:1] if words[0].key == "=preposition" and word.role in ("in", "for")]
@@ -274,6 +278,8 @@ def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
             return None
     elif right and _is_property(words[verb + 1 :]) and any(word.key in PROPERTIES for word in right):
         slot, values, behind = right, left, words[:verb]
+    elif is_definite:
+        slot, values, behind = left, right, ()
     else:
         return _of_place(words, verb, left, right)
     aside = next((number for number, word in enumerate(values) if number and word.role in ("for", "of")), len(values))
@@ -283,10 +289,11 @@ def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
     if not values or (_INDEFINITE.match(text) and not is_named) or words[verb].text.casefold() in _WAS:
         return None
     kind = kind_of(values, "")
-    is_participle = words[verb].text.casefold() == "been" or (is_named and values[0].text.endswith("ing"))
+    is_participle = words[verb].text.casefold() == "been" or (is_named and values[0].text.endswith(("ing", "ed")))
     if kind == "text" and not is_name(values) and (is_participle or not is_named):
         return None  # "the trial of X is promising" says how it is
-    return made_fact([*slot, *for_whom], values, kind, is_single=_has_one_value(slot))
+    is_definite = is_definite and slot is left
+    return made_fact([*slot, *for_whom], values, kind, is_single=_has_one_value(slot), is_definite=is_definite)
 
 
 def _of_place(words: Sequence[SaidWord], verb: int, left: Sequence[SaidWord], right: Sequence[SaidWord]) -> Fact | None:
@@ -310,6 +317,8 @@ def _of_having(words: Sequence[SaidWord], have: int) -> Fact | None:
     values, named = right[at + 1 :], right[: at + 1]
     if not values and at:
         values, named = right[:at], right[at:]  # `Anna has Olga as manager`
+    if not values or values[0].role not in ("", "of"):
+        return None  # an account at a bank
     return made_fact([*left, *named], values, kind_of(values, ""), is_single=_has_one_value([*left, *named]))
 
 
@@ -326,7 +335,8 @@ def _has_one_value(slot: Sequence[SaidWord]) -> bool:
     if any(word.key in SEVERAL for word in slot) or has_several(slot):
         return False
     # A plural has several values: "Anna's favourite colours".
-    return not any(word.kind == "word" and word.text.endswith("s") and word.key == word.text[:-1] for word in slot)
+    heads = [word for word in slot if word.kind == "word" and not word.role]
+    return not any(word.text.endswith("s") and word.key == word.text[:-1] for word in heads)
 
 
 def _value(words: Sequence[SaidWord]) -> list[SaidWord]:

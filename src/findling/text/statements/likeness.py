@@ -8,13 +8,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from findling.text.statements.facts import COLON, fact_of
-from findling.text.statements.periods import validity, word_table
+from findling.text.statements.periods import validity
 from findling.text.statements.relations import (
+    CHANGED_LEAD,
+    CHANGING,
+    CORRECTED,
     EXACT,
-    MANY,
+    LEAD,
     MEASURES,
     NO_FACTS,
     PROPERTIES,
@@ -23,6 +27,8 @@ from findling.text.statements.relations import (
     VALUE_KINDS,
     Fact,
     has_several,
+    is_in_past,
+    manner_of,
     shape_of,
 )
 from findling.text.statements.words import SaidWord, content, fold, in_order, lexicon, written_words
@@ -35,7 +41,7 @@ COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
 _FEWEST = 2
 """Words that a statement has at least. "That is great" says nothing that could be told from another one."""
 
-_LATELY = 30 * 86_400
+_LATELY = 365 * 86_400
 """Seconds before a statement in which something has begun that it calls a change."""
 
 _LONGEST_SWAP = 3
@@ -46,7 +52,7 @@ class Reading(NamedTuple):
     """A statement, understood. `words` are those that say something; `is_changed` that it speaks of a change.
 
     `after` is the place of the first word behind the verb, which `is_copula` for `is`. `former` are words that it says
-    no longer hold: `instead of Jira`. `manner` is that of `_manner`.
+    no longer hold: `instead of Jira`. `manner` is that of `manner_of`.
     """
 
     text: str
@@ -67,23 +73,26 @@ class Reading(NamedTuple):
 def read_statement(text: str, now: float) -> Reading:
     """The parts of a statement. `now` is the time at which it was made."""
     said = " ".join(text.split())
-    plain = _LEAD.sub("", said)
-    cut = _CORRECTED.sub("", plain)
-    named = _FROM.search(cut) if _CHANGING.search(cut) else None
+    plain = LEAD.sub("", said)
+    cut = CORRECTED.sub("", plain)
+    named = _FROM.search(cut) if CHANGING.search(cut) else None
     former = plain[len(cut) :] if cut != plain else named["former"] if named else ""
-    since, until, rest = validity(cut, now)
-    rest = in_order(rest)
+    since, until, dated = validity(cut, now)
+    rest = in_order(_EVENT.sub("", dated))
     words = written_words(rest, now)
     after, is_copula = _after_verb(rest, words, now)
     negations = sum(word.kind == "not" for word in words)
-    is_past = _is_past(words)
-    is_changed = cut != plain or _CHANGED_LEAD.match(said) is not None or any(word.kind == "change" for word in words)
+    is_past = is_in_past(words)
+    is_changed = cut != plain or CHANGED_LEAD.match(said) is not None or any(word.kind == "change" for word in words)
     return Reading(
         text=said,
         words=tuple(word for word in content(words) if word.kind != "not"),
         fact=None if negations % 2 or is_past else fact_of(rest, now),
         is_negated=negations % 2 == 1,
-        is_changed=is_changed or _CHANGING.search(rest) is not None or (since is not None and since > now - _LATELY),
+        is_changed=is_changed
+        or CHANGING.search(rest) is not None
+        or _EVENT.search(dated) is not None
+        or (since is not None and since > now - _LATELY),
         is_past=is_past,
         has_ended=_ENDED.search(said) is not None,
         since=since,
@@ -91,7 +100,7 @@ def read_statement(text: str, now: float) -> Reading:
         after=after,
         is_copula=is_copula,
         former=frozenset(word.key for word in content(written_words(former, now))),
-        manner=_manner(words),
+        manner=manner_of(words),
     )
 
 
@@ -108,7 +117,8 @@ def compare(old: Reading, new: Reading) -> str:
             and not Counter(w.key for w in old.words) - Counter(w.key for w in new.words)
         )
         if not is_named and not _is_same(old, new):
-            return ""
+            is_part = _NOTHING.search(old.text + new.text) and not (_only_in(old, new) and _only_in(new, old))
+            return CONFLICT if is_part else ""
         return UPDATE if new.has_ended or (new.is_changed and not _NEW.search(new.text)) else CONFLICT
     if _is_same(old, new):
         if _marks(old.text) != _marks(new.text) or _is_other_case(old, new):
@@ -118,8 +128,11 @@ def compare(old: Reading, new: Reading) -> str:
         return ""
     if old.fact and new.fact and _same_slot(old.fact, new.fact):
         return _of_facts(old, new, old.fact, new.fact)
+    if not _only_in(old, new) and not _only_in(new, old) and len(old.words) == len(new.words):
+        return "" if any(word.kind == "name" for word in old.words) else CONFLICT  # tabs over spaces
     is_guess = any(form.search(new.text) for form in NO_FACTS)
-    return CONFLICT if (found := _of_swap(old, new)) and is_guess else found
+    found = _of_swap(old, new)
+    return CONFLICT if (found and is_guess) or (not found and _has_one_subject(old, new)) else found
 
 
 def _of_facts(old: Reading, new: Reading, one: Fact, other: Fact) -> str:
@@ -132,7 +145,7 @@ def _of_facts(old: Reading, new: Reading, one: Fact, other: Fact) -> str:
         return CONFLICT if one.is_single and other.is_single else ""
     is_shaped = one.shape == other.shape or {one.shape, other.shape} <= {"in", "text", "place"}
     is_sure = one.tail == other.tail and one.is_name == other.is_name and is_shaped
-    if not is_sure or one.is_several or _are_doubtful(one.value, other.value):
+    if not is_sure or one.is_several or _may_be_one(one.value, other.value):
         return CONFLICT
     return UPDATE if (other.is_single and (one.is_single or other.is_open)) or new.is_changed else CONFLICT
 
@@ -143,35 +156,60 @@ def _of_swap(old: Reading, new: Reading) -> str:
     if new.former and new.former <= {word.key for word in old.words} and added:
         missing = [place for place in missing if old.words[place].key not in RELATIONS]
         return UPDATE if not missing and _is_phrase(new, added) else ""
-    shared = sum(not _CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
-    if shared < max(len(missing), len(added)) or not (_is_phrase(old, missing) and _is_phrase(new, added)):
+    shared = sum(not CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
+    gone, come = [old.words[place] for place in missing], [new.words[place] for place in added]
+    if shared < max(_runs(gone), _runs(come)) or not _is_phrase(old, missing) or not _is_phrase(new, added):
         return ""
-    one, other = old.words[missing[0]], new.words[added[0]]
+    one, other = gone[0], come[0]
     shapes = {shape_of(one), shape_of(other)}
     is_measure = shapes <= {"number", "clock"} or shapes == {"when"}
     is_later = new.is_changed and not _NEW.search(new.text)
-    is_alike = len(shapes) == 1 and one.role == other.role
-    is_alike = is_alike and (not one.role or one.text[:1].isupper() == other.text[:1].isupper())
-    is_many = bool(old.manner or new.manner)
+    is_there = one.role not in ("", "of") and other.role not in ("", "of")
+    if is_there and (shapes <= {"text", "in"} or {gone[-1].kind, come[-1].kind} <= {"word", "name"}):
+        shapes = {"text"}  # in the safe, under the pot
+    is_alike = len(shapes) == 1 and bool(one.role) == bool(other.role)
+    is_many = bool(old.manner or new.manner) and not is_measure and (not one.role or one.role != other.role)
     if not (is_alike and not is_many) and not is_later and not is_measure:
         return ""
     behind = [*new.words[added[-1] + 1 :], other][0]
-    if not is_measure and (behind.role == "of" != other.role or "~" in (one.key[0], other.key[0])):
+    if not is_measure and (behind.role == "of" != other.role or "~" in (gone[-1].key[0], come[-1].key[0])):
         return ""  # the capital of a country and its largest city; somebody else
-    keys = [[reading.words[place].key for place in places] for reading, places in ((old, missing), (new, added))]
-    if has_several(old.words[: old.after]) or _are_doubtful(*keys):
+    if has_several(old.words[: old.after]) or _are_doubtful(gone, come):
         return CONFLICT
     between = [word.text for word in new.words[new.after : added[0]]]
     told = {word.key for word in old.words[: old.after] if word.role in ("", "of")}
-    is_count = is_alike and all(shape_of(new.words[place]) == "number" for place in added)
+    is_count = is_alike and all(shape_of(word) == "number" for word in come)
     is_single = (
         behind.key in MEASURES or any(word.key in VALUE_KINDS for word in old.words) or (new.is_copula and not between)
     )
     if (is_count and is_single) or (is_alike and told & SOLE):
         return UPDATE
     # `flaky on Windows` says where, `written in Python` what.
-    is_aside = bool(other.role) and not is_measure and not all(map(_DONE.search, between))
-    return UPDATE if is_later and not is_many and not is_aside else CONFLICT
+    is_aside = new.is_copula and bool(other.role) and not is_measure and not all(map(_DONE.search, between))
+    is_same_place = is_alike or is_measure or missing[0] == added[0]
+    is_surely = is_same_place and not is_aside and (is_measure or not (old.manner or new.manner))
+    return UPDATE if is_later and is_surely else CONFLICT
+
+
+def _runs(words: Sequence[SaidWord]) -> int:
+    """The number of words, where a name of several is one."""
+    return len(words) - sum(one.kind == other.kind == "name" for one, other in pairwise(words))
+
+
+def _has_one_subject(old: Reading, new: Reading) -> bool:
+    """Whether two people have what one has: `Sigrid manages the warehouse`, `Pål manages the warehouse`."""
+    people = [[one.words[at] for at in _only_in(one, other)] for one, other in ((old, new), (new, old))]
+    is_first = all(
+        words and words == list(one.words[: len(words)]) for words, one in zip(people, (old, new), strict=True)
+    )
+    if not is_first or any(word.kind != "name" for words in people for word in words) or _SOME.search(old.text):
+        return False
+    return not _are_doubtful(*people) and any(word.key in _OF_ONE for word in old.words)
+
+
+_OF_ONE = lexicon().lists["*of-one"]
+_SOME = re.compile(r"\b(?:an?|some|ein(?:e[nmrs]?)?|une?|una?)\b", re.IGNORECASE)
+_NOTHING = re.compile(r"\b(?:nothing|none|nobody|nichts|niemand\w*|rien|nada|nadie)\b", re.IGNORECASE)
 
 
 def _only_in(one: Reading, other: Reading) -> list[int]:
@@ -180,7 +218,7 @@ def _only_in(one: Reading, other: Reading) -> list[int]:
     places = []
     for place, word in enumerate(one.words):
         left[word.key] -= 1
-        if left[word.key] < 0 and not _CHANGING.fullmatch(word.text) and word.key not in one.former:
+        if left[word.key] < 0 and not CHANGING.fullmatch(word.text) and word.key not in one.former:
             places.append(place)
     return places
 
@@ -195,7 +233,11 @@ def _is_phrase(reading: Reading, places: Sequence[int]) -> bool:
     return places[-1] - places[0] == len(follows) and all(follows)
 
 
-def _are_doubtful(one: Sequence[str], other: Sequence[str]) -> bool:
+def _are_doubtful(one: Sequence[SaidWord], other: Sequence[SaidWord]) -> bool:
+    return _may_be_one([word.key for word in one], [word.key for word in other])
+
+
+def _may_be_one(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether values may be one, or one in the other: a slip of a letter, the case of a code, a city in a country."""
     regions = lexicon().lists["*region"]
     if regions.isdisjoint(one) != regions.isdisjoint(other):
@@ -325,72 +367,20 @@ def _after_verb(text: str, words: Sequence[SaidWord], now: float) -> tuple[int, 
     return 1 + (len(listed) > 1 and listed[1].kind == "number" and not listed[1].role), False
 
 
-def _manner(words: Sequence[SaidWord]) -> str:
-    """`more` for what is added, `past` for what happened once, `many` for what may be so of several things."""
-    if any(word.key == "=also" for word in words):
-        return "more"
-    many = lexicon().lists["*many"] | MANY
-    is_made = any(word.key in ("=be", "=have") for word in words)
-    if any(map(_CHANGING.fullmatch, (word.text for word in words))):
-        return ""
-    plain = [word for word in words if word.kind in ("word", "light")]
-    if not is_made and any(_PAST.fullmatch(word.text) or _STATES.get(word.text.casefold()) == "past" for word in plain):
-        return "past"
-    return "many" if any(word.key in many or word.key == "=have" for word in plain) else ""
-
-
 _LIGHT_VERBS = frozenset({"=be", "=have", "=take", "=listen", "=will"})
 _SPEAKERS = frozenset("i we you they he she it ich wir ihr er sie es je nous vous il elle ils on yo ik wij".split())
-_PAST = re.compile(r"\w{2,}[^\We]ed")
-_STATES = word_table("state")
 _DONE = re.compile(r"(?:ed|en|wn|un|lt|pt|t|ée?s?|ado|ido|ato)$", re.IGNORECASE)
 _NEW = re.compile(r"\b(?:new|neue?[rsnm]?|nouve\w+|nuev[oa]|nuov[oa])\b", re.IGNORECASE)
+_EVENT = re.compile(r",? (?:since|seit|depuis|desde) (?:the|our|my|dem|der|den|le|la|el) [^,.]{1,40}(?=[.!]?$)", re.I)
 _FROM = re.compile(
     r"\b(?:from|von|vom|de|du|desde) (?P<former>\S+(?: \S+)?) (?:to|auf|zu|zum|à|au|a|al) ", re.IGNORECASE
 )
-
-
-def _is_past(words: Sequence[SaidWord]) -> bool:
-    """Whether a state is over: `Anna lived in Bonn`. `Anna has lived there` and `was born` are no such states."""
-    before = ""
-    for place, word in enumerate(words):
-        text = word.text.casefold().partition(" ")[0]
-        if _STATES.get(text) == "over" and before not in ("=be", "=have"):
-            return True
-        after = [later.text.casefold() for later in words[place + 1 : place + 3]]
-        if (
-            _STATES.get(text) == "was"
-            and word.key == "=be"
-            and not any(one.endswith(("ed", "en", "t")) or _STATES.get(one) in ("became", "past") for one in after[:1])
-        ):
-            return not any(_CHANGING.search(one) or _STATES.get(one) in ("became", "past") for one in after)
-        before = word.key if word.kind == "light" else ""
-    return False
 
 
 def _differ(one: float | None, other: float | None) -> bool:
     return one is not None and other is not None and one != other
 
 
-_LEAD = re.compile(
-    r"^(?:(?:please )?(?:note|remember|mind|keep in mind|be aware|notice)(?: that|:)|fyi[:,]?|by the way,?|btw,?|"
-    r"(?:correction|update|reminder|important|note|info|hint|todo|memo)\s*:|just so you know,?|for the record,?|"
-    r"as of (?:today|now),?|it turns out(?: that)?|(?:hinweis|achtung|korrektur|wichtig|notiz|merke)\s*:|übrigens,?|"
-    r"au fait,?|por cierto,?|attention\s*:|correction\s*:)\s+",
-    re.IGNORECASE,
-)
-_CHANGED_LEAD = re.compile(r"^(?:correction|update|korrektur|as of (?:today|now)|it turns out)\b", re.IGNORECASE)
-_CORRECTED = re.compile(
-    r"(?:,?\s+(?:instead of|rather than|anstatt|statt|au lieu de|en vez de)|,\s+(?:and )?(?:not|nicht|pas|no))"
-    r"\s+[^,]{1,60}$",
-    re.IGNORECASE,
-)
-_CHANGING = re.compile(
-    r"\b(?:(?:re)?moved|changed|switched|migrated|upgraded|updated|relocated|postponed|rescheduled|rose|raised|"
-    r"increased|went up|dropped|lowered|reduced|took over|gezogen|umgezogen|geändert|gewechselt|verschoben|verlegt|"
-    r"déménagé|changé|mudó|cambió)\b",
-    re.IGNORECASE,
-)
 _ENDED = re.compile(
     r"\b(?:no longer|not any ?more|any ?more|nicht mehr|nicht länger|ne .{1,30} plus|ya no)\b", re.IGNORECASE
 )

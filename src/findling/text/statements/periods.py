@@ -156,7 +156,7 @@ def validity(text: str, now: float) -> Validity:
         named = text[one.start : one.stop]
         after = _ONWARDS.match(text, one.stop)
         is_end = re.fullmatch(_UNTIL, word, re.IGNORECASE) is not None
-        if word == "from" and after is None and not _is_certain(named):
+        if word == "from" and after is None and not _is_certain(named) and not _is_last_month(text, one):
             continue  # "from Monday to Friday" is a habit
         if is_end and until is None:
             until = later[one.start].end
@@ -170,6 +170,11 @@ def validity(text: str, now: float) -> Validity:
         rest = f"{rest[:start]} {rest[stop:]}"
     rest = re.sub(r"\s+([,.;!?])", r"\1", " ".join(rest.split())).strip(" ,;")
     return Validity(since, until, rest) if any(map(str.isalnum, rest)) else Validity(since, until, text)
+
+
+def _is_last_month(text: str, one: Period) -> bool:
+    """Whether a statement ends with a month: `985 euros from January`."""
+    return text[one.start : one.stop].lower().rstrip(".") in _MONTHS and not any(map(str.isalnum, text[one.stop :]))
 
 
 def _is_certain(named: str) -> bool:

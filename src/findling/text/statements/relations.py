@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from findling.text.statements.periods import word_table
 from findling.text.statements.words import SaidWord, lexicon
 
 __all__ = [
     "AFTER",
+    "CHANGED_LEAD",
     "CHANGES",
+    "CHANGING",
     "CLAUSES",
+    "CORRECTED",
     "EXACT",
+    "LEAD",
     "LONGEST_VALUE",
     "MANY",
     "MEASURES",
@@ -33,9 +38,11 @@ __all__ = [
     "VERBS",
     "Fact",
     "has_several",
+    "is_in_past",
     "is_name",
     "kind_of",
     "made_fact",
+    "manner_of",
     "shape_of",
 ]
 
@@ -77,6 +84,12 @@ _KIN = lexicon().lists["*kin"]
 SOLE = lexicon().lists["*sole"]
 """Words of what is one by itself: somebody's favourite, the default."""
 
+_PERIODIC = lexicon().lists["*periodic"]
+"""Words of what happens once in a while: the weekly meeting has one day."""
+
+_BELONGING = re.compile(r"[a-z](?:ish|ese|ian|ean|gan|lic|ist)$")
+"""Ends of words that say what somebody is: Polish, Vegan, Catholic."""
+
 SEVERAL = lexicon().lists["*several"]
 """Things of which somebody may have several."""
 
@@ -90,7 +103,9 @@ EXACT = re.compile(
 )
 """Words of secrets and codes, which differ by the case of a letter."""
 
-OWNING = frozenset("my our his her their your its mein meine unser unsere sein seine ihr ihre".split())
+OWNING = frozenset(
+    "my our his her their your its mein meine unser unsere sein seine ihr ihre mon ma notre mi nuestro nuestra".split()
+)
 """Words that say whose a thing is."""
 
 CHANGES = (
@@ -148,6 +163,33 @@ NO_FACTS = (
 )
 """Statements of the past, guesses and wishes, quotations, and something that only a text before it names."""
 
+LEAD = re.compile(
+    r"^(?:(?:please )?(?:note|remember|mind|keep in mind|be aware|notice)(?: that|:)|fyi[:,]?|by the way,?|btw,?|"
+    r"(?:correction|update|reminder|important|note|info|hint|todo|memo)\s*:|just so you know,?|for the record,?|"
+    r"as of (?:today|now),?|it turns out(?: that)?|(?:hinweis|achtung|korrektur|wichtig|notiz|merke)\s*:|übrigens,?|"
+    r"au fait,?|por cierto,?|attention\s*:|correction\s*:)\s+",
+    re.IGNORECASE,
+)
+"""Words that only introduce a statement."""
+
+CHANGED_LEAD = re.compile(r"^(?:correction|update|korrektur|as of (?:today|now)|it turns out)\b", re.IGNORECASE)
+"""Those that announce a change."""
+
+CORRECTED = re.compile(
+    r"(?:,?\s+(?:instead of|rather than|anstatt|statt|au lieu de|en vez de)|,\s+(?:and )?(?:not|nicht|pas|no))"
+    r"\s+[^,]{1,60}$",
+    re.IGNORECASE,
+)
+"""The value that a statement says it replaces."""
+
+CHANGING = re.compile(
+    r"\b(?:(?:re)?moved|changed|switched|migrated|upgraded|updated|relocated|postponed|rescheduled|rose|raised|"
+    r"increased|went up|dropped|lowered|reduced|took over|gezogen|umgezogen|geändert|gewechselt|verschoben|verlegt|"
+    r"déménagé|changé|mudó|cambió)\b",
+    re.IGNORECASE,
+)
+"""Verbs of a change."""
+
 
 class Fact(NamedTuple):
     """A value of a slot.
@@ -175,8 +217,13 @@ LONGEST_VALUE = 8
 
 
 def is_name(values: Sequence[SaidWord]) -> bool:
-    """Whether a value begins with a name, a number or a day."""
-    return bool(values) and values[0].kind in ("name", "number", "when", "clock")
+    """Whether a value begins with a name, a number, a day, or a word with a sign: `stage.orbitly.dev`."""
+    return bool(values) and (
+        values[0].kind in ("name", "number", "when", "clock") or not _SIGNS.isdisjoint(values[0].text)
+    )
+
+
+_SIGNS = frozenset("._/")
 
 
 def kind_of(values: Sequence[SaidWord], role: str) -> str:
@@ -193,9 +240,18 @@ def kind_of(values: Sequence[SaidWord], role: str) -> str:
 
 
 def made_fact(
-    slot: Sequence[SaidWord], values: Sequence[SaidWord], kind: str, *, is_single: bool, is_key: bool = False
+    slot: Sequence[SaidWord],
+    values: Sequence[SaidWord],
+    kind: str,
+    *,
+    is_single: bool,
+    is_key: bool = False,
+    is_definite: bool = False,
 ) -> Fact | None:
-    """The fact of a slot, or of a key, and its value; none for too long a value, or one with a clause of its own."""
+    """The fact of a slot, or of a key, and its value; none for too long a value, or one with a clause of its own.
+
+    An `is_definite` slot names one thing, which has one name.
+    """
     if not slot or not values or len(values) > LONGEST_VALUE or (kind == "text" and _is_clause((*slot, *values))):
         return None
     keys = frozenset(word.key for word in slot)
@@ -204,11 +260,14 @@ def made_fact(
     is_exact = EXACT.search(" ".join(word.text for word in slot)) is not None
     said = tuple(_as_written(word) if is_exact else word.key for word in values)
     is_sole = any(key in SOLE or key.startswith("liebling") for key in keys)
+    is_sole = is_sole or (kind in ("when", "clock") and not keys.isdisjoint(_PERIODIC))
     is_several = has_several(slot) or bool(keys & SEVERAL)
     first = next((word for word in values if not word.key.startswith("@")), values[0])
     # "The code is ugly" and "the key is small" tell no code and no key.
-    is_told = is_key or "@password" in keys or is_name([first])
-    is_known = is_sole or (is_told and not keys & SOFT and (is_exact or kind == "number" or bool(keys & PROPERTIES)))
+    is_told = is_key or "@password" in keys or (is_name([first]) and not _BELONGING.search(first.text))
+    is_certain = not keys & SOFT or (kind == "number" and not keys.isdisjoint(VALUE_KINDS))
+    is_property = is_exact or kind == "number" or is_definite or bool(keys & PROPERTIES)
+    is_known = is_sole or (is_told and is_certain and is_property)
     shape = "exact" if is_exact else kind if kind == "place" else shape_of(first)
     begin = next((place for place, word in enumerate(values) if place and word.role not in ("", "of")), len(values))
     tail = frozenset(word.key for place, word in enumerate(values) if place >= begin or word.key in UNITS | MEASURES)
@@ -221,8 +280,9 @@ def has_several(words: Sequence[SaidWord]) -> bool:
     heads = [
         word for word, after in zip_longest(words, words[1:]) if after is None or after.role or after.key[0] == "@"
     ]
-    is_told = any(word.kind in ("name", "number") and word.role != "of" and word.key not in _KIN for word in words)
-    return not is_told and any(word.key in _KIN for word in heads)
+    is_told = any(word.kind in ("name", "number") and not word.role and word.key not in _KIN for word in words)
+    # `Invoices are due` says it of all of them, `Linear for tickets` of something else.
+    return not is_told and any(word.key in _KIN and word.role != "for" and word.text[-1:] != "s" for word in heads)
 
 
 def shape_of(word: SaidWord) -> str:
@@ -242,3 +302,42 @@ def _is_clause(words: Sequence[SaidWord]) -> bool:
 
 def _as_written(word: SaidWord) -> str:
     return f"#{word.text}" if word.kind == "number" else word.text
+
+
+def manner_of(words: Sequence[SaidWord]) -> str:
+    """`more` for what is added, `past` for what happened once, `many` for what may be so of several things."""
+    if any(word.key == "=also" for word in words):
+        return "more"
+    many = lexicon().lists["*many"] | MANY
+    is_made = any(word.key in ("=be", "=have") for word in words)
+    if any(map(CHANGING.fullmatch, (word.text for word in words))):
+        return ""
+    plain = [word for word in words if word.kind in ("word", "light")]
+    if not is_made and any(_PAST.fullmatch(word.text) or _STATES.get(word.text.casefold()) == "past" for word in plain):
+        return "past"
+    # The support mailbox supports nobody.
+    is_copula = any(word.key == "=be" for word in words)
+    many = frozenset(key for key in many if key[0] == "@") if is_copula else many
+    return "many" if any(word.key in many or word.key == "=have" for word in plain) else ""
+
+
+def is_in_past(words: Sequence[SaidWord]) -> bool:
+    """Whether a state is over: `Anna lived in Bonn`. `Anna has lived there` and `was born` are no such states."""
+    before = ""
+    for place, word in enumerate(words):
+        text = word.text.casefold().partition(" ")[0]
+        if _STATES.get(text) == "over" and before not in ("=be", "=have"):
+            return True
+        after = [later.text.casefold() for later in words[place + 1 : place + 3]]
+        if (
+            _STATES.get(text) == "was"
+            and word.key == "=be"
+            and not any(one.endswith(("ed", "en", "t")) or _STATES.get(one) in ("became", "past") for one in after[:1])
+        ):
+            return not any(CHANGING.search(one) or _STATES.get(one) in ("became", "past") for one in after)
+        before = word.key if word.kind == "light" else ""
+    return False
+
+
+_PAST = re.compile(r"\w{2,}[^\We]ed")
+_STATES = word_table("state")

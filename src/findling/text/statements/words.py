@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 from findling.text.analysis.stemming import stem
@@ -194,15 +195,20 @@ def _of_concept(word: SaidWord, concept: str) -> SaidWord:
 
 
 def _with_roles(words: Iterator[SaidWord]) -> Iterator[SaidWord]:
-    role = ""
-    for word in words:
-        if word.kind == "light":
+    role = before = ""
+    listed = list(words)
+    for word, after in zip_longest(listed, listed[1:]):
+        is_state = before == "=be" and word.text == "on" and (after is None or after.text.casefold() in _ROLES)
+        before = word.key
+        if is_state:
+            yield word._replace(key="on", kind="word")  # the flag is on in production
+        elif word.kind == "light":
             role = _ROLES.get(word.text.casefold(), role)
             yield word
         elif word.kind == "change":
             yield word
         else:
-            yield word._replace(role=word.role or role)
+            yield word._replace(role=role or word.role)  # at Miller's bakery
             role = ""
 
 

@@ -22,8 +22,7 @@ import numpy as np
 from findling.core import core_problem, native
 from findling.models.local import instant
 from findling.stores.vectors import vector_scan
-from findling.text import snippets
-from findling.text.analysis import analysis, wordpieces
+from findling.text.analysis import analysis, lines, wordpieces
 
 PIECE = 1_600
 WANTED = dict.fromkeys("database connection pool timeout self import return value name index".split())
@@ -55,7 +54,7 @@ def main() -> None:
     ]
     slow, quick = _best(spans, arguments.rounds)
     _print("matching spans, µs a passage", slow * 1e3 / len(texts), quick * 1e3 / len(texts))
-    sentences = [_each(snippets._sentences_of, texts), _each(snippets._sentences, texts)]
+    sentences = [_each(lines._sentences_of, texts), _each(lines.sentences_in, texts)]
     slow, quick = _best(sentences, arguments.rounds)
     _print("sentences, µs a passage", slow * 1e3 / len(texts), quick * 1e3 / len(texts))
     _scan(arguments.vectors, arguments.rounds)

@@ -15,8 +15,8 @@ from findling.core import NativeCore, native
 from findling.domain.resources import Piece
 from findling.pipelines.indexing import document_build
 from findling.stores.keyword import entries
-from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
+from findling.text.analysis import lines as text_lines
 from tests.counts import tries
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled core is not in use: there is nothing to compare")
@@ -119,7 +119,8 @@ LINES = st.lists(
     st.text(st.sampled_from('ab Z.!:#•é\x85\u3000数。”"\ud800'), max_size=12)
     | st.sampled_from(
         ["", "  ", "# Ab", "x" * 420, "a line of some words that is as long as wrapped ones", "It ends. Then"]
-    ),
+    )
+    | st.sampled_from("``x`` ``` `` * *a* **b** *** *\x00 :term:`d :e: ::` :` <https: <a>".split(" ")),
     max_size=14,
 )
 
@@ -128,13 +129,13 @@ LINES = st.lists(
 def test_sentences_are_those_of_the_reference(lines: list[str], between: str) -> None:
     text = between.join(lines)
     if text.strip():
-        assert snippets._sentences(text) == snippets._sentences_of(text)
+        assert text_lines.sentences_in(text) == text_lines._sentences_of(text)
 
 
 def test_sentences_of_real_files_are_those_of_the_reference() -> None:
     for path in sorted(Path(random.__file__).parent.glob("[a-d]*.py")):
         text = path.read_text("utf-8")
-        assert snippets._sentences(text) == snippets._sentences_of(text), path
+        assert text_lines.sentences_in(text) == text_lines._sentences_of(text), path
 
 
 def test_wrong_arguments_of_sentences_raise() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.results import Line
+from findling.text.analysis.lines import sentences_in
 from findling.text.snippets import Match, Telling, plain_line, show_lines, snippet
 
 
@@ -114,6 +116,32 @@ def test_a_sentence_that_is_wrapped_is_shown_whole() -> None:
         assert "Whatever it was sent meanwhile is read after that, so that nothing gets lost on the way." in shown
 
 
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "*MUST* provide them",
+        "**must** be there",
+        ":attr:`args` holds them",
+        "``args`` holds them",
+        "<https://a.de>`_ has",
+    ],
+)
+def test_a_wrapped_sentence_goes_on_with_marked_words(marked: str) -> None:
+    """The sentence that answers ended before them: 12 of 104 in strangers' manuals."""
+    text = (
+        f"{X}\nTo make sure that a pear can be sent to others the pear itself\n{marked} in its tree.\n" + f"{X}\n" * 9
+    )
+    for word in ("can be sent", "in its tree"):
+        shown = " ".join(line.text for line in snippet(text, 1, spans_of(text, word)))
+        assert f"the pear itself {marked} in its tree." in shown
+
+
+@pytest.mark.parametrize("entry", ["* must be", "- must be", "```sh", "***", ":param pear: the", "<li>must be"])
+def test_an_entry_of_a_list_goes_on_with_no_sentence(entry: str) -> None:
+    text = f"To make sure that a pear can be sent to others the pear itself\n{entry} in its tree.\n"
+    assert len(sentences_in(text).starts) == 2
+
+
 def test_a_sentence_elsewhere_is_shown_beside_the_best_lines() -> None:
     text = "Pears and plums are sold here on Mondays.\n" + f"{X}\n" * 9 + "A pear that is ripe may be eaten at once.\n"
     spans = spans_of(text, "Pear", "plum", "pear", "ripe")
@@ -139,6 +167,14 @@ def test_a_snippet_has_at_most_400_characters_of_short_lines() -> None:
     for breaks in (text, text.replace(". ", ".\n"), text.replace(". ", ".\n\n")):
         for lines in (3, 1, 5):
             assert sum(len(line.text) for line in snippet(breaks, 1, spans_of(breaks, "pear"), lines)) <= 402
+
+
+def test_two_sentences_of_a_long_line_far_apart_leave_the_first_whole() -> None:
+    """What lies between them was shown instead, cut in the middle of a sentence."""
+    other = "Other things may be said of it, " * 7 + "too. "
+    text = f"Pears\n\nA green pear is quite hard. {other * 3}A ripe pear is yellow and soft. {other}"
+    (line,) = snippet(text, 1, spans_of(text, "pear", "ripe", "green"))
+    assert line.text == f"A green pear is quite hard. {other}…"
 
 
 def test_the_line_of_a_wrapped_sentence_is_the_one_with_its_words() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 __all__ = ["NativeCore", "core_problem", "native"]
 
-_VERSION = "9"
+_VERSION = "10"
 """As in `native.h`: a core that was built from other sources is not used."""
 
 

@@ -1,4 +1,4 @@
-/* The sentences of a passage and their lines. The rules stand in text/snippets.py. */
+/* The sentences of a passage and their lines. The rules stand in text/analysis/lines.py. */
 
 #include "native.h"
 
@@ -6,6 +6,7 @@
 #define STOPS ".!?。！？"
 #define ENDS STOPS ":;"
 #define QUOTES "\"')]*_`”’"
+#define ROLE "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:+-"
 
 enum { START, END, FIRST, LAST, ROW, LAST_ROW, TOP, BOTTOM, FIELDS };
 
@@ -20,6 +21,21 @@ static Py_ssize_t one_of(const char *those, const char *text, Py_ssize_t left) {
     for (; *those; those += width_of(those))
         if (width_of(those) <= left && memcmp(those, text, (size_t)width_of(those)) == 0) return width_of(those);
     return 0;
+}
+
+/* Whether a line begins something new: it has a mark there, and no marked words, role or link. */
+static int is_entry(const char *text, Py_ssize_t at, Py_ssize_t end) {
+    Py_ssize_t next = at + 1;
+    if (!one_of(MARKS, text + at, end - at)) return 0;
+    if (text[at] == '`') return end - at > 2 && text[next] == '`' && text[next + 1] == '`';
+    if (text[at] == '<') return end - at < 5 || memcmp(text + at, "<http", 5) != 0;
+    if (text[at] == '*') {
+        if (next < end && text[next] == '*') next++;
+        return next >= end || (text[next] && strchr("* \t\n\r\f\v", text[next]) != NULL);
+    }
+    if (text[at] != ':') return 1;
+    next += (Py_ssize_t)strspn(text + next, ROLE); /* the text ends with a zero byte, and a line with none of these */
+    return next >= end || text[next] != '`' || text[next - 1] != ':' || next - at < 3;
 }
 
 static Py_ssize_t characters(const char *text, Py_ssize_t from, Py_ssize_t to) {
@@ -90,7 +106,7 @@ static int read_line(PyObject *lists, const char *text, Py_ssize_t from, Py_ssiz
     int is_long = size > state->longest;
     Py_ssize_t begin = start + characters(text, from, span[0]), end = begin + characters(text, span[0], span[1]);
     state->row++;
-    if (state->goes_on && !one_of(MARKS, text + span[0], span[1] - span[0]) && !is_long
+    if (state->goes_on && !is_entry(text, span[0], span[1]) && !is_long
         && start - open[START] <= state->longest) {
         state->is_open = 0;
     } else {

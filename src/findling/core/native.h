@@ -7,7 +7,7 @@
 #ifndef FINDLING_NATIVE_H
 #define FINDLING_NATIVE_H
 
-#define FINDLING_CORE_VERSION "9" /* as in __init__.py; raised when a function changes its arguments or its answer */
+#define FINDLING_CORE_VERSION "10" /* as in __init__.py; raised when a function changes its arguments or its answer */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from findling.core import native
 from findling.domain.resources import Chunk
 from findling.domain.results import Line
-from findling.text.analysis.lines import LineIndex, with_plain_breaks
+from findling.text.analysis.lines import MOST_SHOWN, LineIndex, is_prose, sentences_in
 
 if TYPE_CHECKING:
     from findling.text.chunking.windows import Span
@@ -67,9 +65,6 @@ _UNITS, _MOST_UNITS = 1 << 16, 1 << 32
 _SMALL = 100
 """Characters for each line of a snippet: a passage of no more than all of them is shown whole."""
 
-_LONGEST = 400
-"""Characters of a snippet, and of a line of it: five lines of 80. More lines than three have 134 characters each."""
-
 _SAID = 5
 """A word in a line that is shown elsewhere counts as a fifth."""
 
@@ -81,12 +76,6 @@ _BESIDE, _AGAIN = 0.3, 0.5
 
 _MORE = 0.1
 """The share of all words, or the worth of meaning, from which a sentence is shown besides the best ones."""
-
-_FEW_WORDS = 4
-"""Spaces that a sentence of prose, and a line that is wrapped, have more of."""
-
-_WRAPPED = 45
-"""Characters of a line from which the next one may continue its sentence: people wrap at 60 and more."""
 
 _LEAD = 60
 """Characters kept in front of the first match when a line is cut."""
@@ -100,23 +89,9 @@ _MOST_TRIED = 32
 WHOLE_PASSAGE = 1000
 """Lines of context from which lines are not cut: so many terms mean everything."""
 
-_MARKS = "-*+|>#=~`•·:$@<.{}/"
-"""Signs that begin an entry of a list, a cell, a heading, a directive or a fence, which continues no sentence."""
-
-_STOPS = ".!?。！？"
-_ENDS = f"{_STOPS}:;"
-_QUOTES = "\"')]*_`”’"
-"""Signs behind the end of a sentence that belong to it."""
-
 _FENCES = ("```", "~~~", ".. code")
 
 _NO_WORTH: Mapping[str, int] = {}
-
-
-@cache
-def _sentence_ends() -> re.Pattern[str]:
-    # Compiled when it is needed, which takes 0.4 ms. A small letter goes on after "e.g." and "etc.".
-    return re.compile(r"[.!?][\"')\]*_`”’]{0,3}[^\S\r\n]+(?=[^\sa-z])|[。！？](?=\S)")
 
 
 def snippet(
@@ -150,7 +125,7 @@ def show_lines(
         return (), first_line
     judged = _Judged(text, sorted([span for span in spans if span[0] < span[1]]), telling, max_lines)
     runs = judged.choice() if len(text) > _SMALL * max_lines else [range(len(judged.sentences.starts))]
-    longest = _LONGEST if context < WHOLE_PASSAGE else len(text)
+    longest = MOST_SHOWN if context < WHOLE_PASSAGE else len(text)
     shown = [judged.shown(number, runs, first_line, longest) for number in judged.numbers(runs, context)]
     return tuple(shown), first_line - 1 + judged.best_line(runs)
 
@@ -163,65 +138,12 @@ def plain_line(text: str) -> str:
 _SIGNS = "#=*-_> \t"
 
 
-class _Sentences(NamedTuple):
-    """Sentences, or else lines of something that has none: their places in the text, first and last lines.
-
-    `rows` and `last_rows` count lines without the blank ones. From a `top` to a `bottom` is shown: the lines of a
-    sentence, or of a line that is too long the sentence alone.
-    """
-
-    starts: list[int]
-    ends: list[int]
-    first_lines: list[int]
-    last_lines: list[int]
-    rows: list[int]
-    last_rows: list[int]
-    tops: list[int]
-    bottoms: list[int]
-
-    def text(self, text: str, place: int) -> str:
-        """One of them."""
-        return text[self.starts[place] : self.ends[place]]
-
-
-def _sentences(text: str) -> _Sentences:
-    """The sentences of a text; one goes on in the next line where a long line does not end it."""
-    limits = _WRAPPED, _FEW_WORDS, _LONGEST
-    return _sentences_of(text) if native is None else _Sentences(*native.sentences(text, *limits))
-
-
-def _sentences_of(text: str) -> _Sentences:
-    found: list[tuple[int, ...]] = []
-    begin = first = first_row = top = at = row = 0
-    goes_on = False
-    ends = [match.end() for match in _sentence_ends().finditer(text)][::-1]
-    for number, line in enumerate(with_plain_breaks(text).split("\n"), 1):
-        start, at = at, at + len(line) + 1
-        if plain := line.strip():
-            row += 1
-            is_long = len(line) > _LONGEST
-            if not goes_on or plain[0] in _MARKS or is_long or start - begin > _LONGEST:
-                begin, first, first_row = start + line.index(plain[0]), number, row
-                top = begin if is_long else start
-            else:
-                begin, _, first, _, first_row, _, top, _ = found.pop()
-            end = start + len(line.rstrip())
-            while ends and ends[-1] < end:
-                after = ends.pop()
-                found.append((begin, after, first, number, first_row, row, top, after if is_long else at - 1))
-                begin, first, first_row, top = after, number, row, after if is_long else start
-            found.append((begin, end, first, number, first_row, row, top, at - 1))
-        ended = plain.rstrip(_QUOTES)
-        goes_on = len(ended) >= _WRAPPED and ended.count(" ") > _FEW_WORDS and ended[-1] not in _ENDS
-    return _Sentences(*map(list, zip(*found, strict=True)))
-
-
 class _Judged:
     """The sentences of a text and how much each of them tells."""
 
     def __init__(self, text: str, spans: list[Match], telling: Telling, max_lines: int) -> None:
         self._text, self._spans, self._telling, self._max_lines = text, spans, telling, max_lines
-        self.sentences = _sentences(text)
+        self.sentences = sentences_in(text)
         self._index = LineIndex(text)
         self._worth: dict[int, dict[str, int]] = {}
         self._counts: dict[int, int] = {}
@@ -260,7 +182,12 @@ class _Judged:
         further = {place: value for place in others if (value := self._further(place, best, held)) >= _MORE}
         for place in sorted(further, key=lambda place: (-further[place], place)):
             more = _joined(runs, place)
-            if len(more) < 3 and self._has_room(more, room) and self._is_prose(place):
+            if (
+                len(more) < 3
+                and self._has_room(more, room)
+                and is_prose(self.sentences.text(self._text, place))
+                and place not in self._said
+            ):
                 runs = more
         return [self._without_ends(run) for run in runs]
 
@@ -307,7 +234,7 @@ class _Judged:
     def _stretch(self, top: int) -> range:
         """The sentence and those after it that have room beside it in as many lines as are asked for."""
         _, _, _, _, rows, last_rows, tops, bottoms = self.sentences
-        last_row, last = rows[top] + self._max_lines - 1, tops[top] + _LONGEST
+        last_row, last = rows[top] + self._max_lines - 1, tops[top] + MOST_SHOWN
         stop = top + 1
         while stop < len(rows) and last_rows[stop] <= last_row and bottoms[stop] <= last:
             stop += 1
@@ -316,7 +243,11 @@ class _Judged:
     def _has_room(self, runs: Sequence[range], max_lines: int) -> bool:
         _, _, _, _, rows, last_rows, tops, bottoms = self.sentences
         lines = sum([last_rows[run.stop - 1] - rows[run.start] + 1 for run in runs])
-        return lines <= max_lines and sum([bottoms[run.stop - 1] - tops[run.start] for run in runs]) <= _LONGEST
+        size = sum([bottoms[run.stop - 1] - tops[run.start] for run in runs])
+        for one, other in pairwise(runs):
+            if last_rows[one.stop - 1] == rows[other.start]:  # of one line, and what lies between is shown, too
+                lines, size = lines - 1, size + tops[other.start] - bottoms[one.stop - 1]
+        return lines <= max_lines and size <= MOST_SHOWN
 
     def _value(self, run: range) -> tuple[float, int]:
         """Share of the words, each where it counts most, and meaning; then the number of matches."""
@@ -345,11 +276,6 @@ class _Judged:
         told = sum([worth * _AGAIN if term in held else worth for term, worth in words.items()]) / self._all
         return told + _NEAR * self._near.get(place, 0.0) + (_BESIDE if best.start - 1 <= place <= best.stop else 0.0)
 
-    def _is_prose(self, place: int) -> bool:
-        sentence = self.sentences.text(self._text, place).rstrip().rstrip(_QUOTES)
-        is_ended = sentence[-1:] in _STOPS and sentence[:1] not in _MARKS
-        return is_ended and sentence.count(" ") > _FEW_WORDS and place not in self._said
-
     def _nearness(self) -> dict[int, float]:
         """Similarity of sentences to the query: of those that hold most words of it, and of others."""
         told = {place: sum(held.values()) for place, held in self._worth.items() if place not in self._said}
@@ -363,7 +289,7 @@ class _Judged:
 
     def _near_spans(self, start: int, end: int) -> list[Match]:
         # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
-        first = bisect_left(self._spans, (max(start - _LONGEST, 0),))
+        first = bisect_left(self._spans, (max(start - MOST_SHOWN, 0),))
         return self._spans[first : bisect_left(self._spans, (end,))]
 
     def _part(self, start: int, end: int, spans: list[Match], runs: Sequence[range], longest: int) -> Span:

@@ -6,8 +6,9 @@ const LEAD = 60;
 const SMALL = 100; // characters for each line: a passage of no more than all of them is shown whole
 const SAID = 0.2; // the share that counts of words in a title or heading, which stands above the hit anyway
 
-const WRAPPED = 45; // characters from which a line may go on in the next one, as in text/snippets.py
+const WRAPPED = 45; // characters from which a line may go on in the next one, as in text/analysis/lines.py
 const MARKS = "-*+|>#=~`•·:$@<.{}/";
+const MARKED_WORDS = /^(`(?!``)|\*{1,2}[^\s*]|:[\w.:+-]+:`|<http)/; // which go on with a sentence
 
 // Up to three consecutive lines that hold most of the query, and the rest of their sentences:
 // { number, place, start, end, marks }.
@@ -85,7 +86,7 @@ function wholeSentences(text, lines, top, bottom) {
   const goesOn = (at) => {
     const [line, next] = [plain(at).replace(/["')\]*_`”’]+$/, ""), plain(at + 1)];
     const isWrapped = line.length >= WRAPPED && line.split(" ").length > 5 && !/[.!?:;。！？]$/.test(line);
-    return isWrapped && next !== "" && !MARKS.includes(next[0]);
+    return isWrapped && next !== "" && (!MARKS.includes(next[0]) || MARKED_WORDS.test(next));
   };
   const hasRoom = (first, last) => lines[last].end - lines[first].start <= LONGEST_LINE;
   while (goesOn(bottom - 1) && hasRoom(top, bottom)) bottom++;

@@ -386,7 +386,8 @@ class TestOnATerminal:
     """The output that a person sees."""
 
     @staticmethod
-    def play(*args: str, typed: bytes = b"", until: bytes = b"") -> tuple[int, str]:
+    def play(*args: str, typed: bytes = b"", until: bytes = b"", each: str = "") -> tuple[int, str]:
+        """The exit code and all that is shown. `typed` comes after `until`; with `each`, a key whenever it is shown."""
         import pty
 
         pid, terminal = pty.fork()
@@ -395,10 +396,13 @@ class TestOnATerminal:
         seen = b""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            if not select.select([terminal], [], [], 1)[0]:
+            if not select.select([terminal], [], [], 0.2 if each else 1)[0]:
                 # Python's input() misses a Ctrl-C that comes in the instant before it starts to read.
                 if typed == b"\x03" and not until:
                     os.write(terminal, typed)
+                # So does a key that comes in the instant before the terminal is set to single keys.
+                if each and 0 < (asked := seen.count(each.encode())) <= len(typed):
+                    os.write(terminal, typed[asked - 1 : asked])
                 continue
             try:
                 part = os.read(terminal, 65536)
@@ -422,6 +426,29 @@ class TestOnATerminal:
         assert "\x1b[35msrc/auth.py:4\x1b[0m" in seen
         assert re.search(r"findling: 2 hits in \d+ ms\n$", seen)
         assert "indexing" not in self.play("login")[1]
+
+    def test_one_key_settles_two_memories(self, project: Path) -> None:
+        from findling.faces.cli.main import run
+
+        for person, places in (("Ada", "Rome Oslo"), ("Ben", "Kiel Bonn"), ("Eva", "Graz Linz"), ("Ida", "Ulm Hof")):
+            for place in places.split():
+                assert run(["remember", f"{person} lives in {place}."]) == 0
+        code, seen = self.play("memory", "review", typed=b"xsbon", each="q quit? ")
+        assert code == 0
+        assert seen.count("q quit? ") == 5  # x is no key
+        told = [line for line in seen.splitlines() if line.startswith("findling: decided")]
+        assert told == [
+            f"findling: decided: {what}" for what in ("both hold", "the older one holds", "the newer one holds")
+        ]
+        for text in ("Ida lives in Hof.", "Ida lives in Ulm.", "Ada lives in Oslo.", "Ada lives in Rome."):
+            assert text in seen
+        assert "findling memory review memory:" not in seen
+        code, seen = self.play("memory", "review", typed=b"q", each="q quit? ")
+        assert (code, seen.count("newer\n"), "Ida lives in Ulm." in seen, "decided" in seen) == (0, 1, True, False)
+        for question, texts in (("Ben", ["Ben lives in Kiel."]), ("Ada", ["Ada lives in Oslo."])):
+            found = self.play("recall", question)[1]
+            assert [line.strip() for line in found.splitlines() if " lives in " in line] == texts
+        assert " in Kiel." in self.play("Ben lives", "--type", "memory", "-k", "1")[1]
 
     def test_a_home_folder_is_asked_for(self, home: Path, project: Path) -> None:
         code, seen = self.play("login", str(home), typed=b"n\n", until=b"[y/N]")

@@ -283,6 +283,14 @@ def test_the_newer_of_statements_with_most_words_in_common_comes_first(desk: Des
         assert desk.engine.search(question, mode="keyword").hits[0].rid == first.rid
 
 
+def test_the_older_memory_comes_first_where_a_person_said_that_it_holds(desk: Desk) -> None:
+    old, new = desk.say("My sister lives in Bonn."), desk.say("My sister lives in Kiel.", importance=1.0)
+    desk.memories.decide(old.rid, new.rid, "supersede")
+    assert desk.recall("sister") == ["My sister lives in Bonn."]
+    both = desk.memories.recall("sister", all_versions=True)
+    assert [one.rid for one in both] == [hit.rid for hit in desk.engine.search("sister")] == [old.rid, new.rid]
+
+
 def test_somebody_elses_newer_memory_does_not_come_first(desk: Desk) -> None:
     desk.say("Ann's birthday is on 3 May.")
     new = desk.say("Anne's birthday is on 9 June.")

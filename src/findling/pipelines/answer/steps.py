@@ -256,7 +256,8 @@ def _put_newer_first(ranking: list[Ranked], context: StepContext) -> list[Ranked
     """The ranking in which of two memories that say nearly the same the newer one comes first, whatever the scores."""
     best: dict[str, Ranked] = {}
     for entry in ranking:
-        if entry.stored.resource.type == "memory":
+        # A person may have said that the older one holds.
+        if entry.stored.resource.type == "memory" and all(step.name != "superseded" for step in entry.steps):
             best.setdefault(entry.stored.resource.rid, entry)
     if len(best) < 2:
         return ranking

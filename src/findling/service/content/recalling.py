@@ -261,8 +261,8 @@ def newer_first(recalled: Iterable[Recalled], asked: Recall) -> list[Recalled]:
 
     listed = sorted(recalled, key=lambda one: (-one.relevance, one.rid))
     is_timed = asked.moment is not None or (asked.time is not None and asked.time.end - asked.time.begin > _DAY)
-    said = [] if is_timed else [(one.rid, one.text, one.hit.at or 0.0) for one in listed]
-    newer = newer_of(said, asked.query)
+    said = ((one.rid, one.text, one.hit.at or 0.0) for one in listed if not one.hit.receipt.superseded_by)
+    newer = {} if is_timed else newer_of(said, asked.query)
     for rid, relevance in below_newer({one.rid: one.relevance for one in listed}, newer).items():
         place = next(place for place, one in enumerate(listed) if one.rid == rid)
         one = listed[place]

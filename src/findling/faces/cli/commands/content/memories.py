@@ -16,7 +16,7 @@ from findling.domain.plans import MODES
 from findling.domain.records import DECISIONS
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import dump, write_json, write_report
-from findling.faces.cli.output.terminal import note, show_controls, write
+from findling.faces.cli.output.terminal import is_interactive, note, show_controls, write
 from findling.faces.cli.request.options import (
     as_option,
     json_option,
@@ -171,7 +171,7 @@ def memory(context: click.Context, as_json: bool, workspace: str | None) -> None
 @click.argument("decision", nargs=-1, metavar="[NEWER OLDER keep|merge|supersede]")
 @click.pass_obj
 def _review(place: tuple[bool, str | None], decision: tuple[str, ...]) -> int:
-    """List memories that may not hold together, or decide on two of them.
+    """List memories that may not hold together, or decide on two of them; in a terminal one key settles each.
 
     \b
       keep         both hold
@@ -190,12 +190,14 @@ def _review(place: tuple[bool, str | None], decision: tuple[str, ...]) -> int:
             note(f"decided: {decision[2]}", f"findling memory undo {done.rid}")
             return 0
         found = memories.review()
-    if found.trouble is not None:
-        note(found.trouble.what, found.trouble.fix)
-    if as_json:
-        write_json(pairs=found.pairs, trouble=found.trouble)
-    else:
-        write("\n".join(_shown_pair(pair) for pair in found.pairs))
+        if found.trouble is not None:
+            note(found.trouble.what, found.trouble.fix)
+        if as_json:
+            write_json(pairs=found.pairs, trouble=found.trouble)
+        elif is_interactive() and sys.stdout.isatty():
+            _settle(memories, found.pairs)
+        else:
+            write("\n".join(_shown_pair(pair) + _commands(pair) for pair in found.pairs))
     if not found.pairs:
         note("no memories wait for a decision")
     return 0 if found.pairs else 1
@@ -203,9 +205,47 @@ def _review(place: tuple[bool, str | None], decision: tuple[str, ...]) -> int:
 
 def _shown_pair(pair: MemoryPair) -> str:
     said = f"  {show_controls(pair.verdict_by)} thinks: {pair.verdict}\n" if pair.verdict else ""
-    commands = "".join(f"  findling memory review {pair.newer} {pair.older} {one}\n" for one in DECISIONS)
     newer = f"{pair.newer}  newer\n{_indented(pair.newer_text)}"
-    return f"{newer}{pair.older}  older\n{_indented(pair.older_text)}{said}{commands}"
+    return f"{newer}{pair.older}  older\n{_indented(pair.older_text)}{said}"
+
+
+def _commands(pair: MemoryPair) -> str:
+    return "".join(f"  findling memory review {pair.newer} {pair.older} {one}\n" for one in DECISIONS)
+
+
+_KEYS = {"n": "the newer one holds", "o": "the older one holds", "b": "both hold", "s": "skip", "q": "quit"}
+
+
+def _settle(memories: WorkspaceMemories, pairs: Sequence[MemoryPair]) -> None:
+    """Show each pair, and settle it by one key."""
+    gone: set[str] = set()
+    for pair in pairs:
+        if not gone.isdisjoint((pair.newer, pair.older)):
+            continue  # a key has settled it with another pair
+        write(_shown_pair(pair))
+        key = _key()
+        if key == "q":
+            return
+        if key == "s":
+            continue
+        holds, other = (pair.older, pair.newer) if key == "o" else (pair.newer, pair.older)
+        done = memories.decide(holds, other, "keep" if key == "b" else "supersede")
+        gone |= set() if key == "b" else {other}
+        note(f"decided: {_KEYS[key]}", f"findling memory undo {done.rid}")
+
+
+def _key() -> str:
+    """The key that somebody presses; the end of the input quits."""
+    asked = ", ".join(f"{key} {meaning}" for key, meaning in _KEYS.items())
+    while True:
+        click.echo(f"  {asked}? ", nl=False, err=True)
+        try:
+            key = click.getchar()[:1].lower() or "q"
+        except EOFError:
+            key = "q"
+        click.echo(show_controls(key), err=True)
+        if key in _KEYS:
+            return key
 
 
 @memory.command("undo")

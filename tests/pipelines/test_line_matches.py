@@ -9,7 +9,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.pipelines.exact.line_matches import inverted, matching_lines, with_context
-from findling.pipelines.exact.line_patterns import compile_lines, folded
+from findling.text.query.line_patterns import compile_lines, folded
 from tests.counts import tries
 
 LETTERS = "abAB \n\n\r.xßſiİΣσ"

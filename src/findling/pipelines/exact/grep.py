@@ -15,12 +15,12 @@ from findling.domain.results import Degradation
 from findling.domain.values import counted
 from findling.pipelines.exact.candidates import candidate_resources
 from findling.pipelines.exact.line_matches import count_spans, inverted, matching_lines, with_context
-from findling.pipelines.exact.line_patterns import LinePattern, compile_lines
 from findling.pipelines.exact.path_globs import is_at, path_filter, path_order
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.match_time import MatchTime
 from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
+from findling.text.query.line_patterns import LinePattern, compile_lines
 
 __all__ = ["chosen_resources", "grep"]
 

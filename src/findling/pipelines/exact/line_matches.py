@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from findling.domain.reports import MatchedLine
-from findling.pipelines.exact.line_patterns import LinePattern, folded
+from findling.text.query.line_patterns import LinePattern, folded, places_of
 
 __all__ = ["LineSpan", "count_spans", "inverted", "matching_lines", "with_context"]
 
@@ -146,29 +146,15 @@ def _occurrences(pattern: LinePattern, text: str) -> Iterator[int] | None:
     """Places of literals that do not fall, of several in one line at least the first; None for a text without case."""
     literals = pattern.literals
     if not pattern.ignores_case:
-        return _found(literals, text, 0)
+        return places_of(literals, text)
     if text.isascii() and len(text) > _WINDOW:
         return _found_in_windows(literals, text)
     lower = folded(text)
-    return None if lower is None else _found(literals, lower, 0)
+    return None if lower is None else places_of(literals, lower)
 
 
 def _found_in_windows(literals: tuple[str, ...], text: str) -> Iterator[int]:
     """The same in a long text. Windows overlap, so that no literal is cut."""
     overlap = max(map(len, literals)) - 1
     for start in range(0, len(text), _WINDOW):
-        yield from _found(literals, text[start : start + _WINDOW + overlap].lower(), start)
-
-
-def _found(literals: tuple[str, ...], text: str, base: int) -> Iterator[int]:
-    """Places of any of the literals in order; the next one is looked for behind the line of the last."""
-    ahead = {literal: text.find(literal) for literal in literals}
-    while ahead := {literal: place for literal, place in ahead.items() if place >= 0}:
-        first = min(ahead.values())
-        yield base + first
-        feed = text.find("\n", first)
-        if feed < 0:
-            return
-        for literal, place in ahead.items():
-            if place <= feed:
-                ahead[literal] = text.find(literal, feed + 1)
+        yield from places_of(literals, text[start : start + _WINDOW + overlap].lower(), start)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from itertools import chain, islice
+from operator import methodcaller
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import OverdueError
@@ -17,7 +19,8 @@ from findling.domain.results import Evidence
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
 from findling.pipelines.retrieve.match_time import MatchTime
-from findling.text.query.patterns import compile_pattern, fold, required_trigrams
+from findling.text.query.line_patterns import has_scoped_flags, places_of, required_texts, stays_in_line
+from findling.text.query.patterns import compile_folded, compile_pattern, fold, parsed_pattern, required_trigrams
 from findling.text.query.tree import canonical, patterns_of
 
 if TYPE_CHECKING:
@@ -36,6 +39,12 @@ _MOST_CHUNKS = 20_000
 _MOST_IN_TEXT = 10_000
 """Matches in one text: a pattern that matches nearly everywhere says little by matching once more."""
 
+
+_PIECE = 4_096
+"""Letters of a piece of a text that is not of ASCII."""
+
+_LINE = 128
+"""Letters between two literals below which it costs less to try an expression on the whole text than line by line."""
 
 _MOST_SHOWN = 100
 """Matches that are marked in one passage."""
@@ -113,8 +122,8 @@ def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[
                 budget.refuse(f"{error.message}; {cut}")
                 break
             if spans:
-                for cid in _chunks_at(legs.store.chunk_spans(stored.number), spans, is_page=is_page):
-                    found[cid] = found.get(cid, 0) + 1
+                counts = dict(_counted(chunks := legs.store.chunk_spans(stored.number), spans))
+                found |= {chunks[0][0]: sum(counts.values())} if is_page and counts else counts
     return found, strategy
 
 
@@ -148,56 +157,67 @@ def _expression(pattern: Pattern) -> tuple[str, ...]:
 
 
 def _first_spans(pattern: Pattern, text: str, most: int) -> list[tuple[int, int]]:
-    return list(islice(_spans(pattern, text), most))
+    """The first matches in a text; one without a letter is none."""
+    spans: list[tuple[int, int]] = []
+    for at, piece in _pieces(text) if _nature(pattern).stays_in_line else ((0, text),):
+        for match in islice(_matches(pattern, piece), most - len(spans)):
+            spans.append((at + match.start(), at + match.end()))
+    return spans
 
 
-def _spans(pattern: Pattern, text: str) -> Iterator[tuple[int, int]]:
-    """The matches in a text; one without a letter is none."""
-    expression = compile_pattern(pattern)
-    if pattern.is_regex or pattern.whole_words:
-        return (match.span() for match in expression.finditer(text) if match.end() > match.start())
-    if pattern.is_case_sensitive:
-        return _occurrences(pattern.text, text)
-    # Ten times as fast as an expression that ignores case, which has the last word where letters are not ASCII.
-    wanted = fold(pattern.text)
-    if not text.isascii() and wanted.isascii() and not any(letter in text for letter in _LIKE_ASCII):
-        return _occurrences_in_bytes(wanted, text)
-    found = _occurrences(wanted, fold(text))
-    return found if text.isascii() else (span for span in found if expression.fullmatch(text, *span))
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """The text in pieces of whole lines: most are of ASCII where a few of its letters are not."""
+    start = 0
+    while start < len(text):
+        end = (0 if text.isascii() else text.find("\n", start + _PIECE) + 1) or len(text)
+        yield start, text[start:end]
+        start = end
 
 
-_LIKE_ASCII = "\u0130\u0131\u017f\u212a"
-"""Letters that are i, s or k when case is ignored; no other one is like a letter of ASCII."""
+def _matches(pattern: Pattern, text: str) -> Iterator[re.Match[str]]:
+    expression, nature = compile_pattern(pattern), _nature(pattern)
+    folded = fold(text) if nature.folds else text
+    if nature.folds and text.isascii():
+        text, expression = folded, compile_folded(pattern)
+    # Python's `re` takes 10 to 100 ns a letter, `str.find` less than 1.
+    literals = nature.literals
+    if not literals or sum(map(folded.count, literals)) * _LINE > len(text):
+        return filter(methodcaller("group"), expression.finditer(text))
+    return chain.from_iterable(expression.finditer(text, *line) for line in _lines_with(literals, folded))
 
 
-def _occurrences_in_bytes(wanted: str, text: str) -> Iterator[tuple[int, int]]:
-    """The places of a text of ASCII, whatever the case: `lower` takes 8 ns a letter for text, and 1 for bytes."""
-    data, needle = text.encode("utf-8", "surrogatepass").lower(), wanted.encode()
-    behind, letters, start = 0, 0, data.find(needle)
-    while start >= 0:
-        letters += len(data[behind:start].decode("utf-8", "surrogatepass"))
-        yield letters, letters + len(wanted)
-        behind, letters = start + len(needle), letters + len(wanted)
-        start = data.find(needle, behind)
+def _lines_with(literals: tuple[str, ...], text: str) -> Iterator[tuple[int, int]]:
+    """The lines that hold one of some literals, each with its line feed."""
+    for place in places_of(literals, text):
+        yield text.rfind("\n", 0, place) + 1, text.find("\n", place) + 1 or len(text)
 
 
-def _occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
-    start = text.find(wanted)
-    while start >= 0:
-        yield start, start + len(wanted)
-        start = text.find(wanted, start + len(wanted))
+class _Nature(NamedTuple):
+    """Literals of which every match holds one in its line, or none; whether matches end with it; whether case folds."""
+
+    literals: tuple[str, ...]
+    stays_in_line: bool
+    folds: bool
 
 
-def _chunks_at(
-    chunks: Sequence[tuple[int, int, int]], spans: Iterable[tuple[int, int]], *, is_page: bool
-) -> Iterator[int]:
-    """The chunks in which matches begin, or into which they reach from between two chunks; of a page its first."""
-    starts = [start for _, start, _ in chunks]
-    for start, end in spans:
-        at = bisect_right(starts, start)
-        held = [cid for cid, _, last in chunks[max(at - 2, 0) : at] if last > start]
-        held = held or [cid for cid, first, _ in chunks[at : at + 1] if first < end]
-        yield from [chunks[0][0]] if is_page and held else held
+@lru_cache(maxsize=64)
+def _nature(pattern: Pattern) -> _Nature:
+    tree = parsed_pattern(pattern)
+    ignores_case, is_scoped = bool(tree.state.flags & re.IGNORECASE), has_scoped_flags(tree)
+    in_line = not is_scoped and stays_in_line(tree)
+    texts = required_texts(tree, ignores_case) if in_line else ()
+    return _Nature(tuple(map(fold, texts)) if ignores_case else texts, in_line, ignores_case and not is_scoped)
+
+
+def _counted(chunks: Sequence[tuple[int, int, int]], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The chunks in which matches begin, or into which one reaches from between two chunks, and how many."""
+    starts, behind = [start for start, _ in spans], 0
+    for cid, first, last in chunks:
+        at = bisect_left(starts, first)
+        reaches = at > 0 and starts[at - 1] >= behind and spans[at - 1][1] > first
+        if count := bisect_left(starts, last, at) - at + reaches:
+            yield cid, count
+        behind = max(behind, last)
 
 
 def _with(node: Node, places: Mapping[Node, Node]) -> Node:

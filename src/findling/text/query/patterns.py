@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
-from re import _casefix, _parser  # type: ignore[attr-defined]
+from re import _casefix, _compiler, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from findling.core import native
@@ -24,10 +24,14 @@ __all__ = [
     "Pattern",
     "Required",
     "coded",
+    "compile_folded",
     "compile_pattern",
     "fold",
     "has_letters",
+    "one_letter",
+    "parsed_pattern",
     "required_trigrams",
+    "subtrees",
     "trigram_form",
     "trigrams",
 ]
@@ -50,16 +54,52 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=64)
+def compile_folded(pattern: Pattern) -> re.Pattern[str]:
+    """The expression for folded texts of ASCII: three times as fast as one that ignores case.
+
+    Not for one with flags for a part of it. Raises InvalidValueError.
+    """
+    tree = parsed_pattern(pattern)
+    for part in list(subtrees(tree)):
+        for at, (kind, given) in enumerate(part.data):
+            if kind is _parser.LITERAL:
+                part.data[at] = kind, ord(fold(chr(given)))
+            elif kind in (_parser.IN, _parser.NOT_LITERAL):
+                letters = one_letter(tree, kind, given)
+                part.data[at] = _parser.IN, [(_parser.LITERAL, code) for code in range(128) if letters(chr(code))]
+    tree.state.flags &= ~re.IGNORECASE
+    return _compiler.compile(tree)  # type: ignore[no-any-return]
+
+
+def parsed_pattern(pattern: Pattern) -> Any:
+    """The expression as a tree of Python's `re`. Raises InvalidValueError."""
+    return _checked(pattern, _parser.parse)
+
+
+def one_letter(tree: Any, kind: Any, given: Any) -> Callable[[str], re.Match[str] | None]:
+    """A test of letters by one node of a tree that stands for a letter."""
+    return _compiler.compile(_parser.SubPattern(tree.state, [(kind, given)])).match  # type: ignore[no-any-return]
+
+
+def subtrees(tree: Any) -> Iterator[Any]:
+    """A tree, and all those inside of it."""
+    if isinstance(tree, _parser.SubPattern):
+        yield tree
+    for part in tree if isinstance(tree, _parser.SubPattern | list | tuple) else ():
+        yield from subtrees(part)
+
+
+@lru_cache(maxsize=64)
 def required_trigrams(pattern: Pattern) -> Required | None:
     """Trigrams of every text that the pattern matches; `None` where none follow from it. Raises InvalidValueError."""
-    facts = _sequence(_checked(pattern, _parser.parse)).opened()
+    facts = _sequence(parsed_pattern(pattern)).opened()
     clauses = _bounded(facts.clauses)
     return Required(clauses) if clauses else None
 
 
 def has_letters(pattern: Pattern) -> bool:
     """Whether a match of the pattern can have a letter; one without any is none. Raises InvalidValueError."""
-    longest: int = _checked(pattern, _parser.parse).getwidth()[1]
+    longest: int = parsed_pattern(pattern).getwidth()[1]
     return longest > 0
 
 

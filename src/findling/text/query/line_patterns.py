@@ -12,13 +12,24 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import ExpressionError
+from findling.text.query.patterns import one_letter, subtrees
 
-__all__ = ["AnyExpression", "LinePattern", "compile_lines", "folded"]
+__all__ = [
+    "AnyExpression",
+    "LinePattern",
+    "compile_lines",
+    "folded",
+    "has_scoped_flags",
+    "places_of",
+    "required_texts",
+    "stays_in_line",
+]
 
 _LEADING_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _LOOKS = frozenset({sre.ASSERT, sre.ASSERT_NOT})
 _REFERENCES = frozenset({sre.GROUPREF, sre.GROUPREF_EXISTS})
 _ENDS_OF_TEXT = frozenset({sre.AT_BEGINNING_STRING, sre.AT_END_STRING})
+_LETTERS = frozenset({sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY})
 _MOST_LITERALS = 16
 """Alternatives that are looked for one by one; more of them cost more than the expression itself."""
 
@@ -71,7 +82,7 @@ def compile_lines(patterns: tuple[str, ...], *, fixed: bool, ignore_case: bool, 
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0)
     sources = [re.escape(one) if fixed else _alone(one) for one in map(_in_one_line, patterns)]
     trees = [_parsed(one, flags) for one in sources]
-    found = [_required(tree, ignore_case) for tree in trees]
+    found = [required_texts(tree, ignore_case) for tree in trees]
     literals = tuple(dict.fromkeys(text for one in found for text in one)) if all(found) else ()
     # A boundary is looked for at both ends of a match, and a longer alternative may have one where a shorter has none.
     around = r"(?<!\w)(?:{})(?!\w)" if words else "{}"
@@ -140,26 +151,25 @@ def _looks(tree: Iterable[Any]) -> bool:
     return _has(tree, _LOOKS) or _has(tree, frozenset({sre.AT}), _ENDS_OF_TEXT)
 
 
-def _has(tree: Iterable[Any], ops: frozenset[Any], arguments: frozenset[Any] | None = None) -> bool:
+def _has(tree: Any, ops: frozenset[Any], arguments: frozenset[Any] | None = None) -> bool:
     """Whether an expression has a part of some kind anywhere."""
-    for op, argument in tree:
-        if op in ops and (arguments is None or argument in arguments):
-            return True
-        if any(_has(inner, ops, arguments) for inner in _inner(argument)):
-            return True
-    return False
+    nodes = (node for one in subtrees(tree) for node in one)
+    return any(op in ops and (arguments is None or argument in arguments) for op, argument in nodes)
 
 
-def _inner(argument: Any) -> Iterable[Iterable[Any]]:
-    """The parts of an expression inside of an argument."""
-    if isinstance(argument, parser.SubPattern):
-        yield argument
-    elif isinstance(argument, list | tuple):
-        for one in argument:
-            yield from _inner(one)
+def has_scoped_flags(tree: Any) -> bool:
+    """Whether a part has flags of its own: `(?i:a)b`."""
+    return any(op is sre.SUBPATTERN and (given[1] or given[2]) for one in subtrees(tree) for op, given in one)
 
 
-def _required(tree: Sequence[Any], ignore_case: bool) -> tuple[str, ...]:
+def stays_in_line(tree: Any) -> bool:
+    """Whether no match crosses a line feed, or looks at one or at the ends of the text."""
+    nodes = [node for one in subtrees(tree) for node in one]
+    feeds = any(op in _LETTERS and one_letter(tree, op, argument)("\n") for op, argument in nodes)
+    return not feeds and not _has(tree, frozenset({sre.AT}), _ENDS_OF_TEXT)
+
+
+def required_texts(tree: Sequence[Any], ignore_case: bool) -> tuple[str, ...]:
     """Texts of which every match holds one: the longest run of letters, or one of each alternative; empty for none."""
     found: list[tuple[str, ...]] = []
     run: list[str] = []
@@ -177,17 +187,31 @@ def _required(tree: Sequence[Any], ignore_case: bool) -> tuple[str, ...]:
             continue
         end_run()
         if op is sre.SUBPATTERN and not argument[1] and not argument[2]:
-            found.append(_required(argument[3], ignore_case))
+            found.append(required_texts(argument[3], ignore_case))
         elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT) and argument[0] > 0:
-            found.append(_required(argument[2], ignore_case))
+            found.append(required_texts(argument[2], ignore_case))
         elif op is sre.ATOMIC_GROUP:
-            found.append(_required(argument, ignore_case))
+            found.append(required_texts(argument, ignore_case))
         elif op is sre.BRANCH:
-            branches = [_required(one, ignore_case) for one in argument[1]]
+            branches = [required_texts(one, ignore_case) for one in argument[1]]
             found.append(tuple(dict.fromkeys(text for one in branches for text in one)) if all(branches) else ())
     end_run()
     usable = [texts for texts in found if texts and len(texts) <= _MOST_LITERALS and min(map(len, texts)) > 1]
     return max(usable, key=lambda texts: (min(map(len, texts)), -len(texts)), default=())
+
+
+def places_of(literals: tuple[str, ...], text: str, base: int = 0) -> Iterator[int]:
+    """Places of any of the literals in order; the next one is looked for behind the line of the last."""
+    ahead = {literal: text.find(literal) for literal in literals}
+    while ahead := {literal: place for literal, place in ahead.items() if place >= 0}:
+        first = min(ahead.values())
+        yield base + first
+        feed = text.find("\n", first)
+        if feed < 0:
+            return
+        for literal, place in ahead.items():
+            if place <= feed:
+                ahead[literal] = text.find(literal, feed + 1)
 
 
 def _letter(code: int, ignore_case: bool) -> str:

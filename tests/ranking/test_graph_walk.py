@@ -81,6 +81,12 @@ def test_a_hit_alone_is_a_seed() -> None:
     assert path == ((WALSH,), 0)
 
 
+def test_a_better_hit_weighs_more_and_the_next_ones_weigh_something() -> None:
+    passages, _ = seeds(CHAIN, [FILM], [2, 0, 3])
+    assert passages[2] > passages[0] > passages[3] > 0
+    assert passages[1] == 0
+
+
 def test_a_title_in_a_question_weighs_more_than_another_name() -> None:
     _, entities = seeds(CHAIN, [FILM, PARIS], [])
     assert entities[FILM] > 2 * entities[PARIS] > 0

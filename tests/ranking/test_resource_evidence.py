@@ -27,7 +27,13 @@ def test_a_word_that_every_name_has_lifts_nobody_above_others() -> None:
 
 def test_folders_count_less_than_names() -> None:
     clues = [Clue(1, 1.0, "a", ("x",), ("pool",)), Clue(2, 1.0, "b", ("pool",), ("x",)), Clue(3, 1.0, "c", ("x",))]
-    assert order(clues) == [2, 1, 3]
+    assert order(clues) == order(clues[::-1]) == [2, 1, 3]
+
+
+def test_a_part_of_the_question_in_a_file_name_is_worth_a_part() -> None:
+    clues = [Clue(1, 1.0, "a", ("client",)), Clue(2, 0.5, "b", ("pool",))]
+    assert order(clues) == [1, 2]
+    assert order([clues[0], clues[1]._replace(name=("connection", "pool"))]) == [2, 1]
 
 
 def test_a_definition_of_the_name_comes_first_and_a_file_of_that_name_before_others() -> None:
@@ -49,6 +55,10 @@ def test_a_definition_is_first_wherever_it_stands_and_the_usual_place_before_oth
 def test_several_good_passages_lift_a_resource_and_further_ones_yield() -> None:
     clues = [Clue(1, 1.0, "a"), Clue(2, 0.95, "b"), Clue(3, 0.95, "b"), Clue(4, 0.95, "b")]
     assert order(clues) == [2, 1, 3, 4]
+
+
+def test_a_second_good_passage_stands_before_a_weak_one_of_another_resource() -> None:
+    assert order([Clue(1, 1.0, "a"), Clue(2, 0.2, "b"), Clue(3, 1.0, "a")]) == [1, 3, 2]
 
 
 @pytest.mark.parametrize("role", ROLES)

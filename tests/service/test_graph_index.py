@@ -68,6 +68,14 @@ def test_a_question_is_answered_by_way_of_the_best_hit(engine: Engine) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+def test_a_hit_that_the_question_does_not_name_leads_on_as_well(engine: Engine) -> None:
+    second = engine.search(QUESTION, graph="off", limit=2).hits[1]
+    with (engine.root / second.path).open("a") as note:
+        note.write("The spouse of the maker was born at Zed Falls.\n")
+    (engine.root / "Zed Falls.md").write_text("# Zed Falls\n\nA place in the hills.\n")
+    assert "Zed Falls" in ways(engine.search(QUESTION, limit=20))["Zed Falls.md"]
+
+
 def test_pages_are_cut_from_one_ranking(engine: Engine) -> None:
     whole = [hit.id for hit in engine.search(QUESTION, limit=9).hits]
     assert [hit.id for hit in engine.search(QUESTION, limit=3).hits] == whole[:3]

@@ -1,4 +1,4 @@
-"""Scores after edits and deletions, asked at once: those of a fresh index, from the command itself and from a daemon."""
+"""Scores after edits and deletions, asked at once: those of a fresh index, from the command and from a daemon."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_the_same_passages_come_first_as_in_a_keyword_search(
         shares, firsts = [], []
         for question in questions:
             here = [(hit["path"], hit["line"]) for hit in page.search(question)["hits"][:10]]
-            answer = engine.search(question, plan=Plan(mode="keyword"), refresh=False)
+            answer = engine.search(question, plan=Plan(mode="keyword", collapse=False), refresh=False)
             there = [(hit.path, hit.line_start) for hit in answer.hits]
             if there:
                 shares.append(len({*here} & {*there}) / len(there))

@@ -389,20 +389,22 @@ class TestOnATerminal:
     def play(*args: str, typed: bytes = b"", until: bytes = b"", each: str = "") -> tuple[int, str]:
         """The exit code and all that is shown. `typed` comes after `until`; with `each`, a key whenever it is shown."""
         import pty
+        from termios import ICANON, tcgetattr
 
         pid, terminal = pty.fork()
         if pid == 0:
             os.execv(sys.executable, [sys.executable, "-c", MAIN, *args])
-        seen = b""
+        seen, answered = b"", 0
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            if not select.select([terminal], [], [], 0.2 if each else 1)[0]:
+            if not select.select([terminal], [], [], 0.05 if each else 1)[0]:
                 # Python's input() misses a Ctrl-C that comes in the instant before it starts to read.
                 if typed == b"\x03" and not until:
                     os.write(terminal, typed)
                 # So does a key that comes in the instant before the terminal is set to single keys.
-                if each and 0 < (asked := seen.count(each.encode())) <= len(typed):
-                    os.write(terminal, typed[asked - 1 : asked])
+                if each and seen.count(each.encode()) > answered and not tcgetattr(terminal)[3] & ICANON:
+                    os.write(terminal, typed[answered : answered + 1])
+                    answered += 1
                 continue
             try:
                 part = os.read(terminal, 65536)

@@ -146,8 +146,8 @@ def test_every_fusion_answers(engine: findling.Engine, fusion: str) -> None:
 
 @pytest.mark.parametrize(
     "plan",
-    [Plan(boosts=True), Plan(collapse=True), Plan(diversity=0.7), Plan(adaptive_k=True), Plan(feedback=True)],
-    ids=["boosts", "collapse", "diversity", "adaptive_k", "feedback"],
+    [Plan(boosts=True), Plan(collapse=False), Plan(diversity=0.7), Plan(adaptive_k=True), Plan(feedback=True)],
+    ids=["boosts", "copies", "diversity", "adaptive_k", "feedback"],
 )
 def test_every_refinement_keeps_the_best_hit_and_falling_scores(engine: findling.Engine, plan: Plan) -> None:
     engine.index()
@@ -157,17 +157,60 @@ def test_every_refinement_keeps_the_best_hit_and_falling_scores(engine: findling
     assert scores == sorted(scores, reverse=True)
 
 
-def test_nearly_equal_files_are_shown_once_with_a_note(engine: findling.Engine, tree: Path) -> None:
-    text = "The nightly backup copies every table to the second machine and checks it.\n" * 3
+def test_nearly_equal_files_are_shown_once_with_the_others(engine: findling.Engine, tree: Path) -> None:
+    text = "The nightly backup copies every table of base 7 to the second machine and checks it.\n" * 3
     (tree / "one.md").write_text(text)
     (tree / "two.md").write_text(text + "Once more.\n")
+    (tree / "three.md").write_text(text.replace("second", "third"))
+    (tree / "room").mkdir()
+    (tree / "room" / "one.md").write_text(text.replace("7", "8"))
     engine.index()
-    assert len(engine.search("nightly backup", limit=5)) == 2
-    answer = engine.search("nightly backup", limit=5, plan=Plan(collapse=True))
-    assert len(answer) == 1
-    (step,) = answer.hits[0].receipt.steps
-    assert step.name == "collapse"
-    assert "two.md" in step.reason or "one.md" in step.reason
+    answer = engine.search("nightly backup", limit=5)
+    shown = [{hit.path, *(one.rid.removeprefix("file:") for one in hit.passages)} for hit in answer]
+    assert sorted(map(sorted, shown)) == [["one.md", "two.md"], ["room/one.md"], ["three.md"]]
+    assert answer.total == 4
+    assert len(engine.search("nightly backup", limit=5, plan=Plan(collapse=False))) == 4
+    assert len(engine.search("nightly AND backup", limit=5)) == 4
+
+
+def test_the_same_document_in_two_formats_is_one_hit_and_its_sentence_is_shown_once(
+    engine: findling.Engine, tree: Path
+) -> None:
+    from tests.sources.extraction.test_docx_extraction import docx
+
+    def written(paragraphs: list[str]) -> bytes:
+        return docx("".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in paragraphs))
+
+    sentence = "The crane on the north quay is inspected every spring by the harbour master and two of his engineers."
+    (tree / "crane.md").write_text(f"# The crane\n\n**{sentence}**\n")
+    (tree / "crane.docx").write_bytes(written(["The crane", sentence]))
+    filler = [" ".join(f"word{part}x{number}" for number in range(150)) + "." for part in range(12)]
+    clause = "Disputes about turbines go to arbitration."
+    (tree / "contract.docx").write_bytes(written([*filler[:6], clause, *filler[6:], clause]))
+    engine.index()
+    (crane,) = engine.search("harbour master inspects the crane", limit=5, mode="keyword")
+    assert {crane.path, *(one.rid.removeprefix("file:") for one in crane.passages)} == {"crane.md", "crane.docx"}
+    answer = engine.search("disputes about turbines", limit=5, mode="keyword")
+    assert [(hit.path, [line.text for line in hit.lines]) for hit in answer] == [("contract.docx", [clause])]
+    assert answer.total == 2
+
+
+def test_many_copies_are_all_named_over_several_pages(engine: findling.Engine, tree: Path) -> None:
+    text = "The nightly backup copies every table to the second machine and checks it.\n"
+    for number in range(20):
+        (tree / f"copy-{number}.md").write_text(text)
+    engine.index()
+    for size in (1, 2, 10):
+        named: list[str] = []
+        cursor = ""
+        while True:
+            page = engine.search("nightly backup", limit=size, cursor=cursor)
+            named += [rid for hit in page for rid in (hit.rid, *(one.rid for one in hit.passages))]
+            cursor = page.next_cursor
+            if not cursor:
+                break
+        assert page.total == 20
+        assert sorted(named) == sorted(f"file:copy-{number}.md" for number in range(20))
 
 
 def test_the_model_reads_in_time_what_a_search_is_about(tree: Path, settings: findling.Settings) -> None:

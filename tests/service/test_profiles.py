@@ -60,7 +60,6 @@ def test_the_profiles_that_are_always_there() -> None:
         feedback=True,
         expand="auto",
         boosts=True,
-        collapse=True,
         budget_ms=2000,
         rerank_depth=100,
     )
@@ -180,8 +179,8 @@ def test_a_profile_may_start_from_one_in_the_other_file(place: Place) -> None:
     place.user_file.write_text('[profiles.mine]\nbase = "deep"\n[profiles.second]\nbase = "mine"\nmode = "keyword"\n')
     place.project_file.write_text('[profiles.team]\nbase = "mine"\noverfetch = 4.0\n')
     settings = place.load()
-    assert (plan_of(settings, "team").overfetch, plan_of(settings, "team").collapse) == (4, True)
-    assert plan_of(settings, "second").collapse
+    assert (plan_of(settings, "team").overfetch, plan_of(settings, "team").boosts) == (4, True)
+    assert plan_of(settings, "second").boosts
     assert settings.profile_origin("mine") == f"user file {place.user_file}"
     assert settings.profile_origin("team") == f"project file {place.project_file}"
 

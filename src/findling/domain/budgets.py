@@ -20,7 +20,7 @@ _MOST_COMPARED = 500_000
 """Words of the vocabulary that spellings are compared with: 0.15 s. Twelve words in any spelling against 100,000."""
 
 _MOST_READ = 1_000
-"""Passages whose words are taken apart again to boost, to collapse or to spread: 1 ms for each."""
+"""Passages whose words are taken apart again to boost or to spread: 1 ms for each."""
 
 _MOST_ROWS = 5_000
 """Rows of words that NEAR is made of: 0.2 ms for each, where its words are in every passage."""

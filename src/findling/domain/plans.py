@@ -245,7 +245,7 @@ class Plan:
         maximum=10,
         project="any",
     )
-    collapse: bool = knob(False, "Show nearly equal chunks once, with a note of the others.", project="any")
+    collapse: bool = knob(True, "Show copies of a passage once, with the others in it.", project="any")
     diversity: float = knob(
         1.0,
         "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.",

@@ -142,7 +142,8 @@ function passagesElement(hit) {
   if (!hit.passages.length) return null;
   const links = hit.passages.map((one) => {
     const place = one.place || (one.line_start ? `lines ${one.line_start}–${one.line_end}` : "passage");
-    return h("a", { data: { hit: one.id } }, place);
+    const file = one.rid === hit.rid ? "" : `${one.rid.replace(/^file:/, "")} `;
+    return h("a", { data: { hit: one.id } }, file + place);
   });
   const listed = links.flatMap((link, place) => [place ? ", " : "", link]);
   return h("p", { class: "passages" }, `${counted(links.length, "more passage")}: `, listed);

@@ -27,12 +27,12 @@ from findling.ranking.boosts import (
     recency,
     starts_field,
 )
-from findling.ranking.diversity import adaptive_k, collapse, diversify, jaccard
+from findling.ranking.diversity import adaptive_k, diversify, jaccard
 from findling.text.analysis.analysis import terms
 from findling.text.chunking.chunk_plan import passage
 from findling.text.query.tree import typed_terms
 
-__all__ = ["boost", "collapse_equals", "cut", "put_in_order", "rerank", "set_unread_aside", "spread"]
+__all__ = ["boost", "cut", "put_in_order", "rerank", "set_unread_aside", "spread"]
 
 _FEWEST = 3
 """Hits that are given wherever scores fall."""
@@ -40,9 +40,7 @@ _FEWEST = 3
 
 def set_unread_aside(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
     """The passages that there is time to take apart; `put_in_order` puts the others back."""
-    most = current_budget().take(
-        "read", len(ranking), "boosts, collapse and diversity were for the best passages alone"
-    )
+    most = current_budget().take("read", len(ranking), "boosts and diversity were for the best passages alone")
     context.unread = ranking[most:]
     return ranking[:most]
 
@@ -66,11 +64,6 @@ def rerank(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
     except ModelError as error:
         context.notes.append(Degradation(what=f"not reranked: {error.message}", fix=error.hint))
         return ranking
-
-
-def collapse_equals(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
-    """Make one of what is nearly equal, as long as there is time."""
-    return ranking if current_budget().is_over("what is nearly equal was not made one") else _collapse(ranking)
 
 
 def spread(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
@@ -177,18 +170,6 @@ def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning)
             _moved(entry, score, Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}"))
         )
     return [*sorted(judged, key=lambda entry: -entry.score), *rest]
-
-
-def _collapse(entries: Sequence[Ranked]) -> list[Ranked]:
-    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
-    kept = collapse([(cid, terms(entry.stored.text)) for cid, entry in by_cid.items()])
-    collapsed = []
-    for cid, stands_for in kept:
-        twins = [by_cid[twin.id].stored.resource for twin in stands_for]
-        names = ", ".join(dict.fromkeys(twin.path or twin.rid for twin in twins))
-        step = Step(name="collapse", factor=1.0, reason=f"stands for {len(twins)} nearly equal: {names}")
-        collapsed.append(_moved(by_cid[cid], by_cid[cid].score, *([step] if twins else [])))
-    return collapsed
 
 
 def _diversify(entries: Sequence[Ranked], balance: float) -> list[Ranked]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from findling.domain.queries import Pattern, Same
@@ -23,6 +27,7 @@ __all__ = [
     "StepContext",
     "group_of",
     "grouped",
+    "joined_twins",
     "line_span",
     "reach",
     "runs",
@@ -123,12 +128,19 @@ class StepContext:
     @property
     def reads(self) -> bool:
         """Whether a step takes passages apart into their words again."""
-        return self.boosts or self.plan.collapse or self.plan.diversity < 1
+        return self.boosts or self.plan.diversity < 1
 
     @property
     def reranks(self) -> bool:
         """Whether a model reads the best passages together with the query."""
         return self.meaning.reranker is not None and bool(self.plan.rerank_depth)
+
+    @property
+    def joins(self) -> bool:
+        """Whether copies are shown once; who asks for a name wants everything that holds it."""
+        plan, question = self.plan, self.question
+        is_list = question.reading != "ranked" or question.parts is not None or question.has_patterns
+        return plan.collapse and plan.group == "none" and not is_list
 
     @property
     def shuffles(self) -> bool:
@@ -156,6 +168,55 @@ def grouped(ranked: Sequence[Ranked], by: str) -> list[Ranked]:
     for entry in ranked:
         groups.setdefault(group_of(entry.stored.resource, by), []).append(entry)
     return [members[0]._replace(others=tuple(members[1:])) for members in groups.values()]
+
+
+def joined_twins(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The entries with those that copy one a few places above them as others of that.
+
+    What stands further down never changes that: a page and the next one are cut from the same ranking.
+    """
+    kept: list[tuple[int, Ranked]] = []
+    for place, entry in enumerate(ranked):
+        near = [
+            at for at in range(max(len(kept) - MOST_PASSAGES, 0), len(kept)) if place - kept[at][0] <= MOST_PASSAGES
+        ]
+        twin = next((at for at in near if _are_twins(kept[at][1].stored, entry.stored)), None)
+        if twin is None:
+            kept.append((place, entry))
+        else:
+            first, above = kept[twin]
+            kept[twin] = first, above._replace(others=(*above.others, entry))
+    return [entry for _, entry in kept]
+
+
+def _are_twins(one: StoredChunk, other: StoredChunk) -> bool:
+    """Whether a passage copies another one: one has all words of the other, or files of one name say nearly the same.
+
+    Their numbers agree. Two memories, messages or decisions are two, whatever they say.
+    """
+    short, long = sorted((one.text, other.text), key=len)
+    if len(short) < _ALIKE * len(long) or {one.resource.type, other.resource.type} != {"file"}:
+        return False
+    # 1 µs instead of 100: of a copy, a few letters of the middle are there.
+    if not any(short[at : at + _SAMPLE] in long for at in range(len(short) // 4, len(short), len(short) // 4 + 1)):
+        return False
+    few, many = _words_of(short), _words_of(long)
+    if len(few) < _FEWEST_WORDS or len(few.keys() & many.keys()) < _ALIKE * len(few.keys() | many.keys()):
+        return False
+    paths = {one.resource.path, other.resource.path}
+    if len(paths) == 2 and len({PurePosixPath(path).stem for path in paths}) == 1:
+        few, many = (Counter({w: n for w, n in words.items() if not w.isalpha()}) for words in (few, many))
+    return few <= many or many <= few
+
+
+@lru_cache(maxsize=128)
+def _words_of(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.casefold()))
+
+
+_WORD = re.compile(r"\w+")
+_ALIKE, _FEWEST_WORDS, _SAMPLE = 0.8, 10, 12
+"""The share of words that twins have in common, different words that each has at least, and letters to look for."""
 
 
 def group_of(resource: Resource, by: str) -> str:

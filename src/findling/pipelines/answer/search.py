@@ -15,7 +15,7 @@ from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.domain.values import changed
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
 from findling.pipelines.answer.hits import asked_for, best_passage, make_hit, term_weights
-from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, StepContext
+from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Ranking, StepContext
 from findling.pipelines.answer.steps import plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
@@ -188,10 +188,16 @@ def _assembled(ranking: Ranking, wanted: HighlightSpec, store: ReadStore) -> tup
     """The hits of a page, as many as there is time for, and the cursor behind them."""
     request, budget = ranking.question.request, current_budget()
     hits: list[Hit] = []
-    for entry in ranking.page:
+    unnumbered: set[tuple[str, ...]] = set()
+    for place, entry in enumerate(ranking.page):
         if hits and budget.is_over("the page is shorter than was asked for"):
-            return tuple(hits), next_cursor(request, ranking.page[: len(hits)], read_cursor(request))
-        hits.append(make_hit(entry, wanted, store))
+            return tuple(hits), next_cursor(request, ranking.page[:place], read_cursor(request))
+        hit = make_hit(entry, wanted, store)
+        # Without a number or a place, the same sentence of one document in two passages looks like one hit twice.
+        shown = () if hit.line or hit.place or not hit.lines else (hit.rid, *[line.text for line in hit.lines])
+        if shown not in unnumbered:
+            hits.append(hit)
+        unnumbered |= {shown} if shown else set()
     return tuple(hits), ranking.next_cursor
 
 
@@ -312,7 +318,7 @@ def _first_window(context: StepContext, wanted: int) -> int:
     """The number of candidates to ask for first."""
     plan, most = context.plan, current_budget().candidates
     if not context.shuffles and plan.group == "none":
-        return min(wanted, most)
+        return min(wanted + MOST_PASSAGES * context.joins, most)
     # In steps, so that a page and the next one are cut from the same ranking.
     window = max(_LEAST_WINDOW, plan.rerank_depth)
     while window < min(wanted * plan.overfetch, most):

@@ -10,7 +10,16 @@ from findling.domain.ports import KeywordLeg
 from findling.domain.queries import GROUPS, Node
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, Step
-from findling.pipelines.answer.rankings import Ranked, Ranking, StepContext, group_of, grouped, reach
+from findling.pipelines.answer.rankings import (
+    MOST_PASSAGES,
+    Ranked,
+    Ranking,
+    StepContext,
+    group_of,
+    grouped,
+    joined_twins,
+    reach,
+)
 from findling.pipelines.retrieve.legs import SEMANTIC, Found, Retrievers
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
 from findling.pipelines.retrieve.query_planner import WORDS, AnalyzedQuery
@@ -252,6 +261,14 @@ def _demote_superseded(ranking: list[Ranked], context: StepContext) -> list[Rank
     return moved
 
 
+def _join_twins(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """The ranking with copies of a passage as others of it; those of the last one may not have been fetched."""
+    joined = joined_twins(ranking)
+    last = {entry.stored.chunk.cid for entry in joined[: context.wanted][-1:]}
+    context.is_settled &= last.isdisjoint(entry.stored.chunk.cid for entry in ranking[-MOST_PASSAGES:])
+    return joined
+
+
 def _put_newer_first(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
     """The ranking in which of two memories that say nearly the same the newer one comes first, whatever the scores."""
     best: dict[str, Ranked] = {}
@@ -298,7 +315,6 @@ STEPS = (
     PlanStep("novelty", _is_to_hold_back, _hold_back),
     PlanStep("boosts", lambda context: context.boosts, _post("boost")),
     PlanStep("rerank", lambda context: context.reranks, _post("rerank")),
-    PlanStep("collapse", lambda context: context.plan.collapse, _post("collapse_equals")),
     PlanStep("diversity", lambda context: context.plan.diversity < 1, _post("spread")),
     PlanStep("order", lambda context: context.shuffles, _post("put_in_order")),
     PlanStep("cut", lambda context: context.plan.adaptive_k, _post("cut")),
@@ -309,6 +325,7 @@ STEPS = (
         lambda context: context.least > 0,
         lambda ranking, context: [entry for entry in ranking if entry.score >= context.least],
     ),
+    PlanStep("collapse", lambda context: context.joins, _join_twins),
     PlanStep(
         "group",
         lambda context: context.plan.group != "none",

@@ -170,23 +170,6 @@ def _stood_for(case: _Case, ranked: Sequence[Ranked]) -> Iterator[str]:
         if one_each and other.rid == resource.rid:
             yield f"another passage of it, {entry.stored.chunk.cid:016x}, stands for all of it as hit {place:,}"
             return
-        if _is_collapsed_into(case, entry):
-            name = "another passage of it" if other.rid == resource.rid else other.path or other.rid
-            yield f"it is nearly equal to {name}, {entry.stored.chunk.cid:016x}, which stands for it as hit {place:,}"
-            return
-
-
-def _is_collapsed_into(case: _Case, entry: Ranked) -> bool:
-    resource, text = case.document.resource, case.document.text
-    reasons = [step.reason for step in entry.steps if step.name == "collapse"]
-    if not any((resource.path or resource.rid) in reason for reason in reasons):
-        return False
-    from findling.ranking.diversity import collapse
-    from findling.text.analysis.analysis import terms
-
-    words = terms(entry.stored.text)
-    own = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in case.cids]
-    return any(len(collapse([(0, words), (1, terms(span))])) == 1 for span in own)
 
 
 def _unmatched(case: _Case) -> Iterator[str]:

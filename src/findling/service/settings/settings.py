@@ -79,7 +79,6 @@ PROFILES: Mapping[str, Mapping[str, Value]] = {
         "search.feedback": True,
         "search.expand": "auto",
         "search.boosts": True,
-        "search.collapse": True,
         "semantic.query_budget_ms": 2000.0,
         "rerank.depth": 100,
     },

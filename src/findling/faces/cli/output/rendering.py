@@ -136,8 +136,14 @@ def render_vimgrep(answer: SearchAnswer, view: View) -> str:
 
 def render_files(answer: SearchAnswer, view: View) -> str:
     """The name of each file that has a hit, best first, each once."""
-    names = dict.fromkeys(shown_path(hit, view) for hit in answer.hits)
+    paths = [(shown_path(hit, view), *[_path_of(one, view) for one in hit.passages]) for hit in answer.hits]
+    names = dict.fromkeys(name for listed in paths for name in listed)
     return "".join(f"{show_controls(name) if view.terminal else name}\n" for name in names)
+
+
+def _path_of(passage: Passage, view: View) -> str:
+    path = passage.rid.removeprefix("file:")
+    return path if path == passage.rid else _from_here(path, view)
 
 
 def shown_path(hit: Hit, view: View) -> str:
@@ -213,9 +219,9 @@ def _tells_place(line: Line) -> bool:
 
 def _also(passage: Passage, hit: Hit, view: View) -> str:
     """Another passage of a hit in one line: where it is, and its best line."""
-    where = passage.place or f"{passage.line_start}-{passage.line_end}"
+    where = passage.place or (f"{passage.line_start}-{passage.line_end}" if passage.line_start else "")
     if passage.rid != hit.rid:
-        where = f"{passage.rid} {where}"
+        where = f"{_path_of(passage, view)} {where}".rstrip()
     line = next((line for line in passage.lines if line.spans), passage.lines[0] if passage.lines else None)
     text = " ".join(_line_text(line).split()) if line else ""
     if len(text) > _LONGEST_ALSO:

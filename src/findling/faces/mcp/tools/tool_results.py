@@ -260,7 +260,8 @@ def _result(
     if is_full:
         facts["receipt"] = _receipt(hit.receipt)
         facts["passages"] = [
-            {"passage": one.id, "lines": _lines(one.line_start, one.line_end, one.place)} for one in hit.passages
+            {"passage": one.id, "id": one.rid, "lines": _lines(one.line_start, one.line_end, one.place)}
+            for one in hit.passages
         ]
     result = {
         "path": hit.path,

@@ -171,7 +171,9 @@ def memory(context: click.Context, as_json: bool, workspace: str | None) -> None
 @click.argument("decision", nargs=-1, metavar="[NEWER OLDER keep|merge|supersede]")
 @click.pass_obj
 def _review(place: tuple[bool, str | None], decision: tuple[str, ...]) -> int:
-    """List memories that may not hold together, or decide on two of them; in a terminal one key settles each.
+    """List memories that may not hold together, or decide on two of them.
+
+    In a terminal one key settles each pair.
 
     \b
       keep         both hold

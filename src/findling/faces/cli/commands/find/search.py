@@ -318,7 +318,7 @@ def _tell(answer: SearchAnswer, view: View) -> None:
         # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
         click.echo(render_related(answer, view), err=True, nl=False)
     if answer.hits and sys.stdout.isatty():
-        shown = len(answer.hits)
+        shown = sum(1 + len(hit.passages) for hit in answer.hits)
         hits = f"{shown:,} of {count_of(answer, 'hit')}" if answer.total > shown else counted(shown, "hit")
         took = f"{hits} in {sum(answer.timings_ms.values()):.0f} ms"
         facts = (took, _weaker(answer), _unread(answer))

@@ -131,18 +131,22 @@ function emptyWords(words, lists) {
   const language = questionLanguage(words, rows, lists);
   const [small, requests] = lists.languages[language].map((some) => new Set(some));
   const lower = words.map((word) => word === word.toLowerCase() && word !== word.toUpperCase());
-  const isName = (word, at) => {
+  const isName = (word, isFirst) => {
     if (word.length < 2 || !lower.some(Boolean)) return false;
     if (word === word.toUpperCase() && word !== word.toLowerCase()) return true;
-    const isTitle = language === "english" && at > 0 && word[0] !== word[0].toLowerCase();
+    const isTitle = language === "english" && !isFirst && word[0] !== word[0].toLowerCase();
     const low = lower.filter(Boolean).length;
     return isTitle && !lists.articles.includes(word.toLowerCase()) && 2 * low > lower.length - 1;
   };
-  const empty = rows.map((row, at) => {
+  const empty = [];
+  let isBegin = true; // `how do I What are`: a capital behind words of a request begins the question
+  for (const [at, row] of rows.entries()) {
+    const isFirst = isBegin && !(at && rows[at - 1].join() === "the");
     const isCut = row.length > 1 && !/^[\p{L}\p{N}]+$/u.test(words[at]);
     const isSmall = (term) => small.has(term) || (isCut && [...term].length === 1);
-    return row.length > 0 && !words[at].includes("`") && row.every(isSmall) && !isName(words[at], at);
-  });
+    empty.push(row.length > 0 && !words[at].includes("`") && row.every(isSmall) && !isName(words[at], isFirst));
+    isBegin &&= empty[at] || row.every((term) => requests.has(term));
+  }
   for (let at = requestEnd(rows, empty, requests, lists); at > 0; at--) empty[at - 1] = true;
   return empty;
 }

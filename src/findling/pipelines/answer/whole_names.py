@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from findling.domain.queries import All, Any, Field, Pattern, Term, Word
-from findling.text.analysis.scripts import name_parts, written_name
+from findling.text.analysis.scripts import written_name
 from findling.text.query.leaves import CODE_LANGUAGES
 from findling.text.query.patterns import compile_pattern
 
@@ -19,7 +19,7 @@ __all__ = ["whole_name"]
 _MOST_HOLDING = 5_000
 """Passages that are looked at for a name as a whole, in 100 ms; of a more frequent one the parts are no noise."""
 
-_LOOKED_AT = 10
+_LOOKED_AT, _MOSTLY = 10, 0.8
 _NAMES, _PATHS = frozenset({"identifier", "number"}), frozenset({"path", "url", "regex"})
 
 
@@ -29,10 +29,9 @@ def whole_name(legs: Retrievers, question: AnalyzedQuery) -> AnalyzedQuery:
     Letters count as in a search with smart case: a name with a capital is another one without. Words that share parts
     of it are weaker matches. A number that is the name of a file stands in all of it.
     """
+    from findling.pipelines.retrieve.resource_order import definitions_within  # it reads sources
+
     word = question.text.strip("`'\"(){};, ")
-    parts = name_parts(word)
-    if len(parts) > 1 and legs.keyword.definers([parts[-1]], question.node, question.filters, 1):
-        return question  # Session.send means the definition of send in Session, which holds no dot
     if question.plan.weak or question.reading != "ranked" or " " in word or not _is_name(legs, question, word):
         return question
     found = legs.keyword.search(Any((Term(word), Term(word, "path"))), question.filters, _MOST_HOLDING)
@@ -43,7 +42,11 @@ def whole_name(legs: Retrievers, question: AnalyzedQuery) -> AnalyzedQuery:
         for cid, stored in legs.store.chunks([cid for cid, _ in found.hits]).items()
         if pattern.search(stored.text) or (has_digits and pattern.search(stored.resource.path))
     ]
-    if not holding or found.total > _MOST_HOLDING:
+    if found.total > _MOST_HOLDING:
+        return question
+    # Session.send means the definition of send in Session, too, which holds no dot.
+    holding = list(dict.fromkeys([*definitions_within(legs, question, word), *holding]))
+    if not holding:
         return question
     node = All((Word(word), Field("cid", tuple(map(str, holding)))))
     return replace(question, node=node, parts=question.node)
@@ -56,9 +59,11 @@ def _is_name(legs: Retrievers, question: AnalyzedQuery, word: str) -> bool:
         return not shape & _PATHS
     if not written_name(word) and not word.isidentifier():
         return False
-    if not legs.keyword.definers([word], question.node, question.filters, 1):
+    is_defined = bool(legs.keyword.definers([word], question.node, question.filters, 1))
+    if not is_defined and not word.isupper():
         return False
+    if is_defined and written_name(word):
+        return True
     best = legs.keyword.search(question.node, question.filters, _LOOKED_AT).hits
-    return bool(written_name(word)) or all(
-        resource.lang in CODE_LANGUAGES for resource in legs.store.resources_of([cid for cid, _ in best]).values()
-    )
+    found = legs.store.resources_of([cid for cid, _ in best]).values()
+    return sum([resource.lang in CODE_LANGUAGES for resource in found]) >= _MOSTLY * len(found)

@@ -18,7 +18,7 @@ from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import NamedLine, enclosing_name, named_lines
 from findling.text.query.asked_names import asks_in_prose, defines, looks_like_code
 
-__all__ = ["order_by_resources"]
+__all__ = ["definitions_within", "order_by_resources"]
 
 _JUDGED = 10
 """Best candidates of which one must be code. Where there are no files, they are all that is judged, by their look: two
@@ -166,6 +166,25 @@ def _definers(legs: Retrievers, question: AnalyzedQuery, names: Sequence[str], b
         if looking := [name for name in names if defines(chunk.text, name)]:
             found.names[cid] = looking
     return found
+
+
+def definitions_within(legs: Retrievers, question: AnalyzedQuery, name: str) -> list[int]:
+    """The chunks that define a qualified name in its scope: a class, a module or a folder."""
+    parts = name_parts(name)
+    if len(parts) < 2:
+        return []
+    found = legs.keyword.definers(parts[-1:], question.node, question.filters, _MOST_DEFINERS)
+    return [
+        cid
+        for cid, stored in legs.store.chunks([cid for cid, _ in found]).items()
+        for line in named_lines(stored.text, stored.resource.lang)
+        if line.name == parts[-1] and (parts[-2] in _modules(stored.resource) or _is_within(parts[-2], stored, line))
+    ]
+
+
+def _modules(resource: Resource) -> list[str]:
+    *folders, file = resource.path.split("/")
+    return [*folders[-1:], file.partition(".")[0]]
 
 
 def _is_within(scope: str, stored: StoredChunk, line: NamedLine) -> bool:

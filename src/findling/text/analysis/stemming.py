@@ -112,13 +112,15 @@ def empty_words(words: Sequence[str]) -> list[bool]:
     """
     rows = [phrase_terms(word) for word in words]
     language = question_language(" ".join(words))
-    empty = set(function_words()[language][0])
+    small, requests = map(set, function_words()[language])
     lower = [word.islower() for word in words]
-    said = [
-        _is_empty(word, row, empty) and not _is_name(word, at, lower, language)
-        for at, (word, row) in enumerate(zip(words, rows, strict=True))
-    ]
-    for at in range(_request_end(rows, said, language)):
+    said: list[bool] = []
+    is_begin = True  # `how do I What are`: a capital behind words of a request begins the question
+    for at, (word, row) in enumerate(zip(words, rows, strict=True)):
+        is_first = is_begin and rows[at - 1 : at] != [["the"]]
+        said.append(_is_empty(word, row, small) and not _is_name(word, is_first, lower, language))
+        is_begin = is_begin and (said[at] or requests.issuperset(row))
+    for at in range(_request_end(rows, said, requests)):
         said[at] = True
     return said
 
@@ -137,19 +139,18 @@ def _is_empty(word: str, row: Sequence[str], empty: set[str]) -> bool:
     return bool(row) and "`" not in word and all(term in empty or (is_cut and len(term) == 1) for term in row)
 
 
-def _is_name(word: str, at: int, lower: Sequence[bool], language: str) -> bool:
+def _is_name(word: str, is_first: bool, lower: Sequence[bool], language: str) -> bool:
     """Whether a small word is written as a name among words in lower case."""
     if len(word) < 2 or not any(lower):
         return False
     if word.isupper():
         return True
-    is_title = language == _ENGLISH and at > 0 and word[0].isupper()
+    is_title = language == _ENGLISH and not is_first and word[0].isupper()
     return is_title and word.lower() not in _ARTICLES and 2 * sum(lower) > len(lower) - 1
 
 
-def _request_end(rows: Sequence[Sequence[str]], said: Sequence[bool], language: str) -> int:
+def _request_end(rows: Sequence[Sequence[str]], said: Sequence[bool], requests: set[str]) -> int:
     """The end of the request that a question begins with: behind the last small word, articles aside."""
-    requests = set(function_words()[language][1])
     end = 0
     for at, row in enumerate(rows):
         if said[at]:

@@ -23,11 +23,11 @@ import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bench.corpus import source_tree
 from bench.no_answer import DATA, STATES, notes_tree, opened, words_of
-from findling.domain.results import SearchAnswer
+from findling.domain.results import Hit, SearchAnswer
 from findling.service.engine.engine import Engine
 
 PAIRS = tomllib.loads((DATA / "lay_words.toml").read_text("utf-8"))
@@ -112,14 +112,13 @@ def ask(engine: Engine, words: str, judged: tuple[str, ...]) -> Found:
     answer = engine.search(words, limit=HITS, refresh=False)
     files = list(dict.fromkeys(hit.path for hit in answer.hits))
     rank = next((place for place, path in enumerate(files, 1) if path in judged), 0)
-    is_nearest = not answer.hits and any(place.path in judged for place in nearest(answer))
+    is_nearest = any(place.path in judged for place in nearest(answer))
     return Found(rank, is_nearest, len(answer.hits))
 
 
-def nearest(answer: SearchAnswer) -> tuple[Any, ...]:
-    """The passages that an empty answer names nearest; none in versions that name none."""
-    named = getattr(answer, "nearest", None) or ()
-    return named if isinstance(named, tuple) else (named,)
+def nearest(answer: SearchAnswer) -> tuple[Hit, ...]:
+    """The passages that an empty answer names nearest."""
+    return () if answer.hits else answer.related
 
 
 def report(key: str, found: dict[str, Found], former: dict[str, list[float]], misses: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from functools import partial
 
 from findling.domain.budgets import current_budget
@@ -24,7 +24,15 @@ from findling.pipelines.retrieve.legs import (
 )
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning
-from findling.ranking.evidence import falling, is_hit, least_alone, least_evidence, least_words, words_evidence
+from findling.ranking.evidence import (
+    falling,
+    is_best,
+    is_hit,
+    least_alone,
+    least_evidence,
+    least_words,
+    words_evidence,
+)
 from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
 
@@ -124,7 +132,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     if least:
         by_words, is_exact = _count(keyword, question, found, least) if with_words else (0, True)
         total = by_words + sum(cid not in words or words[cid].worth < least for cid in kept)
-        unsupported = _unsupported(kept, evidence, _telling(keyword, question))
+        unsupported = _unsupported(kept, evidence, _telling(keyword, question), keyword.size())
         unsupported = _without_names(keyword, question, unsupported) if unsupported else unsupported
         kept = {cid: strength for cid, strength in kept.items() if cid not in unsupported}
         if unsupported:
@@ -190,17 +198,22 @@ def _telling(keyword: KeywordLeg, question: AnalyzedQuery) -> int:
     return question.telling if keyword.size() >= _HANDFUL else 0
 
 
-def _unsupported(cids: Iterable[int], evidence: Mapping[str, Mapping[int, Evidence]], asked: int) -> set[int]:
-    """The chunks that neither their words nor their meaning make a hit, nor any other leg."""
+def _unsupported(
+    cids: Collection[int], evidence: Mapping[str, Mapping[int, Evidence]], asked: int, passages: int
+) -> set[int]:
+    """The chunks that neither their words nor their meaning make a hit, nor any other leg; all if the best is none."""
     by_words, by_meaning = evidence.get(KEYWORD, {}), evidence.get(SEMANTIC, {})
     others = {cid for leg, own in evidence.items() if leg not in (KEYWORD, SEMANTIC) for cid in own if own[cid].worth}
     found: set[int] = set()
+    has_best = asked < 2
     for cid in cids:
         near = by_meaning.get(cid)
         words = by_words[cid].worth if cid in by_words else 0.0
-        if not is_hit(words, near.support if near else None, near.why if near else "", asked) and cid not in others:
+        support, speed = (near.support, near.why) if near else (None, "")
+        has_best = has_best or support is None or is_best(words, support, speed, asked, passages)
+        if not is_hit(words, support, speed, asked) and cid not in others:
             found.add(cid)
-    return found
+    return found if has_best else set(cids) - others
 
 
 def _without_names(keyword: KeywordLeg, question: AnalyzedQuery, cids: set[int]) -> set[int]:

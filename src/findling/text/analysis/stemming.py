@@ -47,7 +47,8 @@ _ASKING = frozenset(
 _ORDERS = frozenset("explain describe summarize summarise".split())
 _ALSO_ENGLISH = frozenset(
     "war die man hat bin bald arm mit den der de la el le il los las du des son sur par comment come sin once pour "
-    "plus dans sous dove an am also so no me".split()
+    "plus dans sous dove an am also so no me pot care cat sub tie era fare prima non col com favor contra ten pod ale "
+    "jest take pro vice volt van rat bang size sue".split()
 )
 """Small words of other languages that are words or parts of names in English: they tell no language."""
 

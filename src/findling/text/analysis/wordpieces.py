@@ -267,13 +267,14 @@ def known_share(text: str, held: Container[str] = ()) -> float:
     telling = [word for word in words if word not in SENTENCE_WORDS] or words
     if not telling:
         return 1.0
-    return sum(word in held or has_meaning(word) for word in telling) / len(telling)
+    return sum(1.0 if word in held else has_meaning(word) for word in telling) / len(telling)
 
 
-def has_meaning(word: str) -> bool:
-    """Whether a word has a meaning for a model: it is English, or consists of few long pieces."""
+def has_meaning(word: str) -> float:
+    """The share of its meaning that a model knows of a word: all if it is English, half of few long pieces."""
     pieces = len(bert_vocabulary().pieces(word))
-    return is_english(word) or 1 < pieces <= _FEW_PIECES or (pieces > 1 and len(word) >= _LETTERS_A_PIECE * pieces)
+    is_cut = not (1 < pieces <= _FEW_PIECES or (pieces > 1 and len(word) >= _LETTERS_A_PIECE * pieces))
+    return 1.0 if is_english(word) else 0.0 if is_cut else 0.5
 
 
 def is_english(word: str) -> bool:

@@ -158,6 +158,9 @@ function questionLanguage(words, rows, lists) {
   for (const [at, row] of rows.entries()) {
     if (seen.has(words[at])) continue;
     seen.add(words[at]);
+    for (const [one, letters] of Object.entries(lists.letters)) {
+      if ([...letters].some((letter) => words[at].includes(letter))) votes[one] = (votes[one] ?? 0) + 1;
+    }
     for (const term of row) {
       if (lists.alsoEnglish.includes(term)) continue;
       const languages = Object.keys(lists.languages).filter((one) => lists.languages[one][0].includes(term));

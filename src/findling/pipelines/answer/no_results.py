@@ -193,7 +193,11 @@ def _is_supported(keyword: KeywordLeg, question: AnalyzedQuery, typed: str, mean
         return True
     rest = {term for term in question.asked if term not in phrase_terms(typed)}
     words = [Word(word) for word in (*rest, *(one for key, one in meant.items() if key != typed))]
-    return bool(words) and keyword.search(All((Term(other), Any(tuple(words)))), Filters(), 0).total > 0
+    if words and keyword.search(All((Term(other), Any(tuple(words)))), Filters(), 0).total:
+        return True
+    # Where a question in another language shares no word with the texts, a long relative is all there is: Kabarett.
+    is_english = question_language(question.text) == "english"
+    return not is_english and not keyword.search(Any(tuple(map(Word, rest))), Filters(), 0).total
 
 
 def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> tuple[str, ...]:

@@ -94,7 +94,8 @@ class AnalyzedQuery:
 
         Of those the inflected forms are found in part, and a question across languages shares a name at most.
         """
-        is_english = question_language(self.text) == "english"
+        is_latin = self.text.isascii() or not any(letter.isalpha() and letter > "\u024f" for letter in self.text)
+        is_english = is_latin and question_language(self.text) == "english"
         return sum(not term.isdecimal() for term in typed_terms(self.node)) if is_english else 0
 
     @property

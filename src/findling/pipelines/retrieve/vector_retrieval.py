@@ -260,8 +260,10 @@ def find_by_meaning(
         vector = query_vector(space.embedder, query, kind)
         hits = space.leg.search(vector, limit, allowed=allowed, also=also)
         is_english = space.embedder.languages == "English"
-        known = _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held) if is_english else 1.0
-        has_say = not (is_english and question_language(query) in LOWERED)
+        language = question_language(query) if is_english else ""
+        has_say = language not in LOWERED
+        is_judged = language == "english" or not has_say
+        known = _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held) if is_judged else 1.0
         judge = Judge(space, vector, *_usual(hits, space), known, has_say)
         judges.append(judge)
         # A chunk that is both near and asked for by name has one cosine.

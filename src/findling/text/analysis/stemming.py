@@ -40,9 +40,10 @@ _ENGLISH = "english"
 _ARTICLES = frozenset("a an the der die das den ein eine einen le la les un une el los las il lo i gli o os as".split())
 _ASKING = frozenset(
     "what who whom whose which when where why how whats hows wheres whos wer wie wo wann warum wieso weshalb welche "
-    "welcher welches qui quoi quel quelle quand pourquoi combien quien cual cuando donde como cuanto quem quando onde "
-    "qual chi cosa quale wat waar waarom hoe welke vad vem varfor hur hva hvem hvorfor hvordan kto gdzie kiedy "
-    "dlaczego jak czy kdo proc kde nasil neden nerede kim kac hangi kaci kimdir nedir".split()
+    "welcher welches welchem welchen wem wessen wodurch wofur woher wohin womit woran worauf worin wovon wozu qui "
+    "quoi quel quelle quand pourquoi combien quien cual cuando donde como cuanto quem quando onde qual chi cosa "
+    "quale wat waar waarom hoe welke vad vem varfor hur hva hvem hvorfor hvordan kto gdzie kiedy dlaczego jak czy "
+    "kdo proc kde nasil neden nerede kim kac hangi kaci kimdir nedir".split()
 )
 _ORDERS = frozenset("explain describe summarize summarise".split())
 _ALSO_ENGLISH = frozenset(
@@ -51,6 +52,17 @@ _ALSO_ENGLISH = frozenset(
     "jest take pro vice volt van rat bang size sue".split()
 )
 """Small words of other languages that are words or parts of names in English: they tell no language."""
+
+_LETTERS = {
+    "czech": "ěřů",
+    "german": "ß",
+    "hungarian": "őű",
+    "polish": "ąćęłńśźż",
+    "romanian": "șț",
+    "turkish": "ığİ",
+    "vietnamese": "ơưđạảấầậắặẹếềểệịọốồổộớờợụủứừữự",
+}
+"""Letters that of these languages only one has."""
 
 
 @cache
@@ -74,7 +86,11 @@ def function_words() -> dict[str, tuple[list[str], list[str]]]:
 def word_lists() -> dict[str, Any]:
     """All lists as JSON-ready values, for a page that searches by itself."""
     special = {"articles": _ARTICLES, "asking": _ASKING, "orders": _ORDERS, "alsoEnglish": _ALSO_ENGLISH}
-    return {"languages": function_words(), **{name: sorted(words) for name, words in special.items()}}
+    return {
+        "languages": function_words(),
+        "letters": _LETTERS,
+        **{name: sorted(words) for name, words in special.items()},
+    }
 
 
 def is_function_word(term: str) -> bool:
@@ -93,10 +109,13 @@ def languages_of(found: Iterable[str]) -> set[str]:
 def question_language(text: str) -> str:
     """The language of a question by its small words, `english` where they do not tell another one.
 
-    Another one needs two of them, one that asks, or one in letters of its own, and more than English has.
+    Another one needs two of them, or of words in its own letters, one that asks or is not in ASCII, and more than
+    English has.
     """
     votes, own = Counter[str](), Counter[str]()
     for word in dict.fromkeys(text.split()):
+        if not word.isascii():
+            votes.update([language for language, letters in _LETTERS.items() if not set(letters).isdisjoint(word)])
         for term in phrase_terms(word):
             languages = _languages().get(term, ()) if term not in _ALSO_ENGLISH else ()
             votes.update(dict.fromkeys(languages, 1 if word.isascii() and term not in _ASKING else 2))

@@ -6,8 +6,8 @@ from findling.domain.ports import KeywordLeg, TruthStore
 from findling.stores.keyword.leg import TantivyLeg
 from findling.testing.keyword_leg import KeywordLegSuite
 from findling.testing.reference.memory_store import MemoryStore
-from findling.testing.reference.postings_leg import PostingsLeg
 from tests.memory_leg import MemoryLeg
+from tests.postings_leg import PostingsLeg
 from tests.stores.leg_folders import LegsInFolder
 
 

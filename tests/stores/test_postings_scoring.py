@@ -20,9 +20,9 @@ from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.posting_segments import INDEXED, pack_field, row_counts, row_entries, row_positions
 from findling.testing.keyword_leg import catch_up
 from findling.testing.reference.memory_store import MemoryStore
-from findling.testing.reference.postings_leg import PostingsLeg
 from findling.testing.samples import line_document
 from tests.counts import tries
+from tests.postings_leg import PostingsLeg
 from tests.stores.test_query_oracle import DAY, EPOCH, FIELD_VALUES, WORDS, make_corpus, random_leaf, random_tree
 
 CORPORA = tries(20, short=2)

@@ -9,7 +9,6 @@ from findling.text.analysis.stemming import (
     empty_words,
     function_words,
     is_function_word,
-    languages_of,
     question_begin,
     question_language,
     word_lists,
@@ -94,5 +93,4 @@ def test_the_lists_hold_terms_as_texts_give_them() -> None:
         assert all(terms(word) == [word] for word in (*small, *requests))
     assert is_function_word("the")
     assert not is_function_word("index")
-    assert languages_of(["und", "der"]) == {"german"}
     assert word_lists()["languages"] == function_words()

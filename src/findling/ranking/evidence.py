@@ -82,8 +82,8 @@ ten are below, 9 % of second hops. Instant vectors were counted with .45: 10 to 
 anthropic-codebase lost .002 NDCG@10, with .40 nothing."""
 
 _DECADE, _SMALL = 0.06, 100
-"""What the best passage must have beyond that, for each tenfold of this number of passages: the best of many is better
-by chance. 12 collections of 232 to 11,000 passages, each asked 60 of its own questions and 66 of the others': with it
+"""Evidence that the best passage must have beyond that, for each tenfold of this number: the best of many is better by
+chance. 12 collections of 232 to 11,000 passages, each asked 60 of its own questions and 66 of the others': with it
 26 % of the others' have a hit instead of 43 (read: 9 instead of 21), and 2 of 720 own ones have none (read: 1)."""
 
 _ENOUGH_WORDS = 0.38

@@ -22,7 +22,6 @@ __all__ = [
     "forms_table",
     "function_words",
     "is_function_word",
-    "languages_of",
     "question_begin",
     "question_language",
     "same_stem",
@@ -34,35 +33,22 @@ __all__ = [
 
 
 _LISTS = Path(__file__).with_name("data") / "function-words.txt"
-"""A line for each language, written by hand, as terms: words that say nothing, then `|` and words of requests."""
+"""A line for each language, written by hand: terms that say nothing, words of requests, and letters that of these
+languages it alone has. Behind `*` are terms for all: `alsoEnglish` are small words of other languages that are words or
+parts of names in English, and tell no language."""
 
 _ENGLISH = "english"
-_ARTICLES = frozenset("a an the der die das den ein eine einen le la les un une el los las il lo i gli o os as".split())
-_ASKING = frozenset(
-    "what who whom whose which when where why how whats hows wheres whos wer wie wo wann warum wieso weshalb welche "
-    "welcher welches welchem welchen wem wessen wodurch wofur woher wohin womit woran worauf worin wovon wozu qui "
-    "quoi quel quelle quand pourquoi combien quien cual cuando donde como cuanto quem quando onde qual chi cosa "
-    "quale wat waar waarom hoe welke vad vem varfor hur hva hvem hvorfor hvordan kto gdzie kiedy dlaczego jak czy "
-    "kdo proc kde nasil neden nerede kim kac hangi kaci kimdir nedir".split()
-)
-_ORDERS = frozenset("explain describe summarize summarise".split())
-_ALSO_ENGLISH = frozenset(
-    "war die man hat bin bald arm mit den der de la el le il los las du des son sur par comment come sin once pour "
-    "plus dans sous dove an am also so no me pot care cat sub tie era fare prima non col com favor contra ten pod ale "
-    "jest take pro vice volt van rat bang size sue".split()
-)
-"""Small words of other languages that are words or parts of names in English: they tell no language."""
 
-_LETTERS = {
-    "czech": "ěřů",
-    "german": "ß",
-    "hungarian": "őű",
-    "polish": "ąćęłńśźż",
-    "romanian": "șț",
-    "turkish": "ığİ",
-    "vietnamese": "ơưđạảấầậắặẹếềểệịọốồổộớờợụủứừữự",
-}
-"""Letters that of these languages only one has."""
+
+@cache
+def _rows() -> dict[str, list[list[str]]]:
+    lines = [line.partition(": ") for line in _LISTS.read_text(encoding="utf-8").splitlines()]
+    return {name: [part.split() for part in words.split("|")] for name, _, words in lines}
+
+
+@cache
+def _special(name: str) -> frozenset[str]:
+    return frozenset(_rows()[f"*{name}"][0])
 
 
 @cache
@@ -78,31 +64,24 @@ def _languages() -> dict[str, list[str]]:
 @cache
 def function_words() -> dict[str, tuple[list[str], list[str]]]:
     """Language → its small words, the frequent ones first, and its words of requests, such as `tell` and `please`."""
-    rows = [line.partition(": ") for line in _LISTS.read_text(encoding="utf-8").splitlines()]
-    parts = {language: words.partition(" | ") for language, _, words in rows}
-    return {language: (small.split(), asking.split()) for language, (small, _, asking) in parts.items()}
+    return {name: (parts[0], parts[1]) for name, parts in _rows().items() if name[0] != "*"}
+
+
+@cache
+def _letters() -> dict[str, list[str]]:
+    """Language → letters that no other one here has."""
+    return {name: _rows()[name][2] for name in function_words()}
 
 
 def word_lists() -> dict[str, Any]:
     """All lists as JSON-ready values, for a page that searches by itself."""
-    special = {"articles": _ARTICLES, "asking": _ASKING, "orders": _ORDERS, "alsoEnglish": _ALSO_ENGLISH}
-    return {
-        "languages": function_words(),
-        "letters": _LETTERS,
-        **{name: sorted(words) for name, words in special.items()},
-    }
+    special = {name[1:]: parts[0] for name, parts in _rows().items() if name[0] == "*"}
+    return {"languages": function_words(), "letters": _letters(), **special}
 
 
 def is_function_word(term: str) -> bool:
     """Whether a term is a small word of some language."""
     return term in _languages()
-
-
-def languages_of(found: Iterable[str]) -> set[str]:
-    """The languages that most of the small words among these terms belong to; empty when none of them is small."""
-    counts = Counter(language for term in found for language in _languages().get(term, ()))
-    most = max(counts.values(), default=0)
-    return {language for language, count in counts.items() if count == most}
 
 
 @lru_cache(maxsize=256)
@@ -115,10 +94,10 @@ def question_language(text: str) -> str:
     votes, own = Counter[str](), Counter[str]()
     for word in dict.fromkeys(text.split()):
         if not word.isascii():
-            votes.update([language for language, letters in _LETTERS.items() if not set(letters).isdisjoint(word)])
+            votes.update([language for language, letters in _letters().items() if not set(letters).isdisjoint(word)])
         for term in phrase_terms(word):
-            languages = _languages().get(term, ()) if term not in _ALSO_ENGLISH else ()
-            votes.update(dict.fromkeys(languages, 1 if word.isascii() and term not in _ASKING else 2))
+            languages = _languages().get(term, ()) if term not in _special("alsoEnglish") else ()
+            votes.update(dict.fromkeys(languages, 1 if word.isascii() and term not in _special("asking") else 2))
             own.update(dict.fromkeys(languages, 1 / max(len(languages), 1)))
     best = max(function_words(), key=lambda language: (votes[language], own[language]))
     return best if votes[best] > max(votes[_ENGLISH], 1) else _ENGLISH
@@ -150,7 +129,7 @@ def question_begin(words: Sequence[str]) -> int:
     rows = [phrase_terms(word) for word in words]
     said = empty_words(words)
     lead = next((at for at, is_empty in enumerate(said) if not is_empty), len(said))
-    return max((at for at in range(lead) if not _ASKING.isdisjoint(rows[at])), default=0)
+    return max((at for at in range(lead) if not _special("asking").isdisjoint(rows[at])), default=0)
 
 
 def _is_empty(word: str, row: Sequence[str], empty: set[str]) -> bool:
@@ -166,7 +145,7 @@ def _is_name(word: str, is_first: bool, lower: Sequence[bool], language: str) ->
     if word.isupper():
         return True
     is_title = language == _ENGLISH and not is_first and word[0].isupper()
-    return is_title and word.lower() not in _ARTICLES and 2 * sum(lower) > len(lower) - 1
+    return is_title and word.lower() not in _special("articles") and 2 * sum(lower) > len(lower) - 1
 
 
 def _request_end(rows: Sequence[Sequence[str]], said: Sequence[bool], requests: set[str]) -> int:
@@ -174,10 +153,10 @@ def _request_end(rows: Sequence[Sequence[str]], said: Sequence[bool], requests: 
     end = 0
     for at, row in enumerate(rows):
         if said[at]:
-            end = end if _ARTICLES.issuperset(row) else at + 1
+            end = end if _special("articles").issuperset(row) else at + 1
         elif not requests.issuperset(row):
             break
-        elif at == end and _ORDERS.issuperset(row) and any(said[at + 1 : at + 2]):
+        elif at == end and _special("orders").issuperset(row) and any(said[at + 1 : at + 2]):
             end = at + 1
     return end
 

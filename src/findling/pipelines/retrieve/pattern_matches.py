@@ -160,8 +160,8 @@ def _first_spans(pattern: Pattern, text: str, most: int) -> list[tuple[int, int]
     """The first matches in a text; one without a letter is none."""
     spans: list[tuple[int, int]] = []
     for at, piece in _pieces(text) if _nature(pattern).stays_in_line else ((0, text),):
-        for match in islice(_matches(pattern, piece), most - len(spans)):
-            spans.append((at + match.start(), at + match.end()))
+        found = [match.span() for match in islice(_matches(pattern, piece), most - len(spans))]
+        spans += [(at + start, at + end) for start, end in found] if at else found
     return spans
 
 
@@ -175,29 +175,28 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _matches(pattern: Pattern, text: str) -> Iterator[re.Match[str]]:
-    expression, nature = compile_pattern(pattern), _nature(pattern)
-    folded = fold(text) if nature.folds else text
-    if nature.folds and text.isascii():
-        text, expression = folded, compile_folded(pattern)
+    expression, (literals, _, folds, may_be_empty) = compile_pattern(pattern), _nature(pattern)
+    low = fold(text) if folds else text
+    if folds and text.isascii():
+        text, expression = low, compile_folded(pattern)
     # Python's `re` takes 10 to 100 ns a letter, `str.find` less than 1.
-    literals = nature.literals
-    if not literals or sum(map(folded.count, literals)) * _LINE > len(text):
-        return filter(methodcaller("group"), expression.finditer(text))
-    return chain.from_iterable(expression.finditer(text, *line) for line in _lines_with(literals, folded))
-
-
-def _lines_with(literals: tuple[str, ...], text: str) -> Iterator[tuple[int, int]]:
-    """The lines that hold one of some literals, each with its line feed."""
-    for place in places_of(literals, text):
-        yield text.rfind("\n", 0, place) + 1, text.find("\n", place) + 1 or len(text)
+    if not literals or sum(map(low.count, literals)) * _LINE > len(text):
+        found = expression.finditer(text)
+        return filter(methodcaller("group"), found) if may_be_empty else found
+    lines = ((low.rfind("\n", 0, at) + 1, low.find("\n", at) + 1 or len(text)) for at in places_of(literals, low))
+    return chain.from_iterable(expression.finditer(text, *line) for line in lines)
 
 
 class _Nature(NamedTuple):
-    """Literals of which every match holds one in its line, or none; whether matches end with it; whether case folds."""
+    """Literals of which every match holds one in its line, or none; whether matches end with it; whether case folds.
+
+    And whether a match may be without a letter.
+    """
 
     literals: tuple[str, ...]
     stays_in_line: bool
     folds: bool
+    may_be_empty: bool
 
 
 @lru_cache(maxsize=64)
@@ -206,7 +205,8 @@ def _nature(pattern: Pattern) -> _Nature:
     ignores_case, is_scoped = bool(tree.state.flags & re.IGNORECASE), has_scoped_flags(tree)
     in_line = not is_scoped and stays_in_line(tree)
     texts = required_texts(tree, ignores_case) if in_line else ()
-    return _Nature(tuple(map(fold, texts)) if ignores_case else texts, in_line, ignores_case and not is_scoped)
+    literals = tuple(map(fold, texts)) if ignores_case else texts
+    return _Nature(literals, in_line, ignores_case and not is_scoped, not tree.getwidth()[0])
 
 
 def _counted(chunks: Sequence[tuple[int, int, int]], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from findling.domain.results import Line
 from findling.text.analysis.lines import sentences_in
-from findling.text.snippets import Match, Telling, plain_line, show_lines, snippet
+from findling.text.snippets import JudgedText, Match, Telling, plain_line, snippet
 
 
 def spans_of(text: str, *words: str) -> list[Match]:
@@ -88,9 +88,9 @@ def test_meaning_chooses_where_words_do_not() -> None:
     text = f"apple pie\n{X * 4}\nthe oven is hot\n{X}\napple tart"
     near = {"the oven is hot": 0.9}
     telling = Telling(nearness=lambda texts: [near.get(one, 0.0) for one in texts])
-    assert show_lines(text, 1, [], 1, telling=telling)[1] == 3
+    assert JudgedText(text, [], telling).show(1, 1)[1] == 3
     near = {"apple tart": 0.5}
-    lines, best = show_lines(text, 1, spans_of(text, "apple"), 1, telling=telling)
+    lines, best = JudgedText(text, spans_of(text, "apple"), telling).show(1, 1)
     assert (numbers(lines), best) == ([5], 5)
 
 
@@ -169,17 +169,18 @@ def test_a_snippet_has_at_most_400_characters_of_short_lines() -> None:
             assert sum(len(line.text) for line in snippet(breaks, 1, spans_of(breaks, "pear"), lines)) <= 402
 
 
-def test_two_sentences_of_a_long_line_far_apart_leave_the_first_whole() -> None:
+def test_two_sentences_of_a_long_line_are_both_shown() -> None:
     """What lies between them was shown instead, cut in the middle of a sentence."""
     other = "Other things may be said of it, " * 7 + "too. "
     text = f"Pears\n\nA green pear is quite hard. {other * 3}A ripe pear is yellow and soft. {other}"
     (line,) = snippet(text, 1, spans_of(text, "pear", "ripe", "green"))
-    assert line.text == f"A green pear is quite hard. {other}…"
+    assert line.text == f"A green pear is quite hard. {other}… A ripe pear is yellow and soft. …"
+    assert marked(line) == ["green", "pear", "ripe", "pear"]
 
 
 def test_the_line_of_a_wrapped_sentence_is_the_one_with_its_words() -> None:
     text = WRAPPED + f"{X}\n" * 3
-    assert show_lines(text, 1, spans_of(text, "nothing gets"))[1] == 3
+    assert JudgedText(text, spans_of(text, "nothing gets")).show(1)[1] == 3
 
 
 def test_lines_are_not_cut_where_everything_is_wanted() -> None:

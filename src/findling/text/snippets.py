@@ -15,7 +15,7 @@ from findling.text.analysis.lines import MOST_SHOWN, LineIndex, is_prose, senten
 if TYPE_CHECKING:
     from findling.text.chunking.windows import Span
 
-__all__ = ["WHOLE_PASSAGE", "Match", "Telling", "placed_lines", "plain_line", "show_lines", "snippet"]
+__all__ = ["WHOLE_PASSAGE", "JudgedText", "Match", "Telling", "placed_lines", "plain_line", "snippet"]
 
 
 def placed_lines(lines: Sequence[Line], chunk: Chunk, text: str) -> tuple[Line, ...]:
@@ -109,25 +109,7 @@ def snippet(
     more than 400 characters is cut to the sentences that tell most, and `…` marks each cut. Where nothing tells
     anything the first lines are shown that are not blank.
     """
-    return show_lines(text, first_line, spans, max_lines, context, telling)[0]
-
-
-def show_lines(
-    text: str,
-    first_line: int,
-    spans: Sequence[Match],
-    max_lines: int = 3,
-    context: int = 0,
-    telling: Telling = _NOTHING,
-) -> tuple[tuple[Line, ...], int]:
-    """The lines that `snippet` gives, and the number of the one that tells most, or else of the first line."""
-    if not text or text.isspace():
-        return (), first_line
-    judged = _Judged(text, sorted([span for span in spans if span[0] < span[1]]), telling, max_lines)
-    runs = judged.choice() if len(text) > _SMALL * max_lines else [range(len(judged.sentences.starts))]
-    longest = MOST_SHOWN if context < WHOLE_PASSAGE else len(text)
-    shown = [judged.shown(number, runs, first_line, longest) for number in judged.numbers(runs, context)]
-    return tuple(shown), first_line - 1 + judged.best_line(runs)
+    return JudgedText(text, spans, telling).show(first_line, max_lines, context)[0]
 
 
 def plain_line(text: str) -> str:
@@ -138,17 +120,17 @@ def plain_line(text: str) -> str:
 _SIGNS = "#=*-_> \t"
 
 
-class _Judged:
+class JudgedText:
     """The sentences of a text and how much each of them tells."""
 
-    def __init__(self, text: str, spans: list[Match], telling: Telling, max_lines: int) -> None:
-        self._text, self._spans, self._telling, self._max_lines = text, spans, telling, max_lines
+    def __init__(self, text: str, spans: Sequence[Match], telling: Telling = _NOTHING) -> None:
+        self._text, self._spans, self._telling = text, sorted([span for span in spans if span[0] < span[1]]), telling
         self.sentences = sentences_in(text)
         self._index = LineIndex(text)
         self._worth: dict[int, dict[str, int]] = {}
         self._counts: dict[int, int] = {}
         starts, units = self.sentences.starts, dict[str, int]()
-        for start, _, terms in spans:
+        for start, _, terms in self._spans:
             place = max(bisect_right(starts, start) - 1, 0)
             if place not in self._worth:
                 self._worth[place], self._counts[place] = {}, 0
@@ -168,15 +150,31 @@ class _Judged:
             self._worth[place] = {term: worth // _SAID for term, worth in self._worth[place].items()}
         self._near = self._nearness() if telling.nearness is not None else {}
 
-    def choice(self) -> list[range]:
+    def show(self, first_line: int, max_lines: int = 3, context: int = 0) -> tuple[tuple[Line, ...], int]:
+        """The lines that `snippet` gives, and the number of the one that tells most, or else of the first line."""
+        places = range(len(self.sentences.starts))
+        if not places:
+            return (), first_line
+        runs = self._choice(max_lines) if len(self._text) > _SMALL * max_lines else [places]
+        longest = MOST_SHOWN if context < WHOLE_PASSAGE else len(self._text)
+        shown = [self._shown(number, runs, first_line, longest) for number in self._numbers(runs, context)]
+        return tuple(shown), first_line - 1 + self._best_line(runs)
+
+    def answer(self) -> float:
+        """The value of the best sentence: its share of all words of the query, and its meaning."""
+        most = sum(map(self._telling.units, self._telling.weights)) or self._all
+        words = {place: sum(self._worth.get(place, _NO_WORTH).values()) / most for place in {*self._worth, *self._near}}
+        return max([told + _NEAR * self._near.get(place, 0.0) for place, told in words.items()], default=0.0)
+
+    def _choice(self, max_lines: int) -> list[range]:
         """The sentences to show: the stretch of lines that tells most, and what else tells much and has room."""
         last = len(self.sentences.starts) - 1
-        nearest = sorted(self._near, key=lambda place: (-self._near[place], place))[: self._max_lines]
-        stretches = [self._stretch(top) for top in sorted({*self._worth, *nearest}) or [0]]
+        nearest = sorted(self._near, key=lambda place: (-self._near[place], place))[:max_lines]
+        stretches = [self._stretch(top, max_lines) for top in sorted({*self._worth, *nearest}) or [0]]
         best = max(stretches, key=lambda run: (*self._value(run), -run.start))
-        while best.stop > last and best.start and self._has_room([range(best.start - 1, best.stop)], self._max_lines):
+        while best.stop > last and best.start and self._has_room([range(best.start - 1, best.stop)], max_lines):
             best = range(best.start - 1, best.stop)
-        runs, room = [best], 2 * self._max_lines if self._max_lines > 1 else 1
+        runs, room = [best], 2 * max_lines if max_lines > 1 else 1
         held = set().union(*[self._worth.get(place, _NO_WORTH) for place in best])
         others = {*self._worth, *self._near, max(best.start - 1, 0), min(best.stop, last)} - {*best}
         further = {place: value for place in others if (value := self._further(place, best, held)) >= _MORE}
@@ -191,7 +189,7 @@ class _Judged:
                 runs = more
         return [self._without_ends(run) for run in runs]
 
-    def best_line(self, runs: Sequence[range]) -> int:
+    def _best_line(self, runs: Sequence[range]) -> int:
         """The line that tells most of the sentence that tells most of those."""
         places = [place for run in runs for place in run]
         best = max(places, key=lambda place: (*self._value(range(place, place + 1)), -place))
@@ -205,7 +203,7 @@ class _Judged:
             worth[number] = worth.get(number, 0) + sum(map(self._worth[best].__getitem__, span[2]))
         return max(worth, key=lambda number: (worth[number], -number), default=first)
 
-    def numbers(self, runs: Sequence[range], context: int) -> list[int]:
+    def _numbers(self, runs: Sequence[range], context: int) -> list[int]:
         """The lines of those sentences, in order, with the lines around them."""
         numbers: set[int] = set()
         for run in runs:
@@ -213,28 +211,28 @@ class _Judged:
             numbers.update(range(max(top - context, 1), min(bottom + context, len(self._index)) + 1))
         return sorted(numbers)
 
-    def shown(self, number: int, runs: Sequence[range], first_line: int, longest: int) -> Line:
+    def _shown(self, number: int, runs: Sequence[range], first_line: int, longest: int) -> Line:
         """A line, cut to what tells most if it is longer than that."""
         start, end = self._index.line_span(number)
         inside = [span for span in self._near_spans(start, end) if span[0] < end and span[1] > start]
-        shown_start, shown_end = self._part(start, end, inside, runs, longest)
-        before = "…" if shown_start > start else ""
-        after = "…" if shown_end < end else ""
-        offset = len(before) - shown_start
+        text = ""
         marks: list[Span] = []
-        for span in inside:
-            mark_start, mark_end = max(span[0], shown_start) + offset, min(span[1], shown_end) + offset
-            if marks and mark_start < marks[-1][1]:
-                marks[-1] = marks[-1][0], max(marks[-1][1], mark_end)
-            elif mark_start < mark_end:
-                marks.append((mark_start, mark_end))
-        text = before + self._text[shown_start:shown_end] + after
+        for top, bottom in self._parts(start, end, inside, runs, longest):
+            text += "… " if text else "…" if top > start else ""
+            for span in inside:
+                mark_start, mark_end = [min(max(at, top), bottom) - top + len(text) for at in span[:2]]
+                if marks and mark_start < min(marks[-1][1], mark_end):
+                    marks[-1] = marks[-1][0], max(marks[-1][1], mark_end)
+                elif mark_start < mark_end:
+                    marks.append((mark_start, mark_end))
+            text += self._text[top:bottom]
+        text += "…" if bottom < end else ""
         return Line(number=first_line + number - 1, text=text, spans=tuple(marks))
 
-    def _stretch(self, top: int) -> range:
+    def _stretch(self, top: int, max_lines: int) -> range:
         """The sentence and those after it that have room beside it in as many lines as are asked for."""
         _, _, _, _, rows, last_rows, tops, bottoms = self.sentences
-        last_row, last = rows[top] + self._max_lines - 1, tops[top] + MOST_SHOWN
+        last_row, last = rows[top] + max_lines - 1, tops[top] + MOST_SHOWN
         stop = top + 1
         while stop < len(rows) and last_rows[stop] <= last_row and bottoms[stop] <= last:
             stop += 1
@@ -245,8 +243,8 @@ class _Judged:
         lines = sum([last_rows[run.stop - 1] - rows[run.start] + 1 for run in runs])
         size = sum([bottoms[run.stop - 1] - tops[run.start] for run in runs])
         for one, other in pairwise(runs):
-            if last_rows[one.stop - 1] == rows[other.start]:  # of one line, and what lies between is shown, too
-                lines, size = lines - 1, size + tops[other.start] - bottoms[one.stop - 1]
+            if last_rows[one.stop - 1] == rows[other.start]:  # a line of both is shown once
+                lines, size = lines - 1, size - max(bottoms[one.stop - 1] - tops[other.start], 0)
         return lines <= max_lines and size <= MOST_SHOWN
 
     def _value(self, run: range) -> tuple[float, int]:
@@ -292,22 +290,22 @@ class _Judged:
         first = bisect_left(self._spans, (max(start - MOST_SHOWN, 0),))
         return self._spans[first : bisect_left(self._spans, (end,))]
 
-    def _part(self, start: int, end: int, spans: list[Match], runs: Sequence[range], longest: int) -> Span:
-        """The part of a line that is shown: all of it, its sentences of the runs, or what tells most of a long one."""
+    def _parts(self, start: int, end: int, spans: list[Match], runs: Sequence[range], longest: int) -> list[Span]:
+        """The parts of a line to show: all of it, its sentences of the runs, or what tells most of a long one."""
         if end - start <= longest:
-            return start, end
-        own = [(self.sentences.starts[place], self.sentences.ends[place]) for run in runs for place in run]
-        within = [(max(top, start), min(bottom, end)) for top, bottom in own if top < end and bottom > start]
-        top, bottom = (within[0][0], within[-1][1]) if within else (start, end)
-        if bottom - top > longest:
-            some = spans[:: len(spans) // _MOST_TRIED + 1]
-            tops = [top, *[max(span[0] - _LEAD, top) for span in some]]
-            places = dict.fromkeys(max(min(place, bottom - longest), top) for place in tops)
+            return [(start, end)]
+        starts, ends = self.sentences.starts, self.sentences.ends
+        own = [(max(starts[run.start], start), min(ends[run.stop - 1], end)) for run in runs]
+        parts = [part for part in own if part[0] < part[1]] or [(start, end)]
+        if sum([bottom - top for top, bottom in parts]) > longest:
+            (first, _), (_, last) = parts[0], parts[-1]
+            tops = [first, *[max(span[0] - _LEAD, first) for span in spans[:: len(spans) // _MOST_TRIED + 1]]]
+            places = dict.fromkeys(max(min(place, last - longest), first) for place in tops)
             top = max(places, key=lambda place: (self._weight_of(place, place + longest, spans), -place))
-            bottom = top + longest
+            parts = [(top, top + longest)]
         from findling.text.chunking.windows import cluster_start  # only a line that is too long is cut
 
-        return max(cluster_start(self._text, top), start), end if bottom >= end else cluster_start(self._text, bottom)
+        return [(max(cluster_start(self._text, top), start), cluster_start(self._text, at)) for top, at in parts]
 
     def _weight_of(self, top: int, end: int, spans: Iterable[Match]) -> tuple[int, int]:
         inside = [span for span in spans if span[0] >= top and span[1] <= end]

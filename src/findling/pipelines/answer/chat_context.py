@@ -32,7 +32,7 @@ def in_conversation(hit: Hit, stored: StoredChunk, offset: int, asked: Highlight
     A line of `around` is numbered by how far its message is from the one that was found: -1 is the one before it.
     """
     author, at = _speaker(stored, offset)
-    around = _around(stored.resource, offset, asked, store) if asked.around else ()
+    around = _around(stored.resource, offset, asked, store) if asked.around and asked.snippet_lines else ()
     return replace(hit, author=author, at=at, around=around)
 
 

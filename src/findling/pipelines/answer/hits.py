@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import log
 from typing import NamedTuple
 
-from findling.domain.ports import KeywordLeg, ReadStore
-from findling.domain.queries import All, Any, Node, Same
+from findling.domain.ports import ReadStore
+from findling.domain.queries import Same
 from findling.domain.resources import StoredChunk
 from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, Step, TermMatch
 from findling.domain.values import begun
 from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Run, line_span, runs
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
-from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
+from findling.pipelines.retrieve.query_planner import SPELLING
 from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
-from findling.text.analysis.lines import SENTENCE_WORDS, LineIndex
+from findling.text.analysis.lines import LineIndex
 from findling.text.query.leaves import CODE_LANGUAGES
-from findling.text.query.tree import canonical, identifier_parts, patterns_of, positive_terms, positive_texts
-from findling.text.snippets import Match, Telling, plain_line, show_lines
+from findling.text.query.tree import canonical, positive_terms, positive_texts
+from findling.text.snippets import JudgedText, Match, Telling, plain_line
 
-__all__ = ["asked_for", "best_passage", "make_hit", "term_weights", "with_passages"]
+__all__ = ["best_passage", "judged_text", "make_hit", "with_passages"]
 
 
 _SATURATION = 1.2
@@ -52,50 +51,6 @@ _PATTERN = 100.0
 
 _DEFINITION = "its definition"
 """The term of a definition that was asked for, which weighs as much: no word has a space."""
-
-_SMALL_WORD = 0.01
-"""The weight of a small word where a word that every passage has weighs 1."""
-
-
-def asked_for(question: AnalyzedQuery, forms: Mapping[str, Sequence[str]], snippet_lines: int) -> HighlightSpec:
-    """The words to look for in the hits of a question; `forms` are those of each term that the index holds."""
-    term_of: dict[str, str] = {}
-    for term in question.asked:
-        for form in forms.get(term, ()):
-            # What was typed itself comes before what is only a form of something else.
-            if form == term or form not in term_of:
-                term_of[form] = term
-    return HighlightSpec(
-        question.asked,
-        term_of,
-        identifier_parts(question.node),
-        tuple(_alternatives(question.node)),
-        snippet_lines,
-        question.request.context,
-        question.plan.around if snippet_lines else 0,
-        patterns=patterns_of(question.tree, excluded=False) if question.has_patterns and snippet_lines else (),
-    )
-
-
-def term_weights(keyword: KeywordLeg, forms: Mapping[str, str]) -> dict[str, float]:
-    """The weight of each term: rare ones weigh more, and the small words of a sentence next to nothing."""
-    seen: dict[str, int] = {}
-    for form, count in keyword.frequencies(list(forms)).items():
-        seen[forms[form]] = seen.get(forms[form], 0) + count
-    size = keyword.size()
-    return {
-        term: _SMALL_WORD if term in SENTENCE_WORDS else log(2 + size / (1 + count)) for term, count in seen.items()
-    }
-
-
-def _alternatives(node: Node) -> Iterator[Same]:
-    """The words that have other ways to say them: from the glossary, or another spelling; not what was typed so."""
-    if isinstance(node, Same):
-        if node.group:
-            yield node
-    elif isinstance(node, (Any, All)):
-        for part in node.nodes:
-            yield from _alternatives(part)
 
 
 def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
@@ -156,9 +111,11 @@ class _Shown(NamedTuple):
     words: list[WordSpan]
 
 
-def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
-    """The lines of a chunk that say best why it was found."""
+def judged_text(stored: StoredChunk, asked: HighlightSpec) -> tuple[list[WordSpan], JudgedText]:
+    """The words of a chunk that were asked for, and its sentences; each chunk is read once for a question."""
     chunk, _, text = stored
+    if chunk.cid in asked.judged:
+        return asked.judged[chunk.cid]
     words = matching_spans(text, asked.forms)
     forms = asked.forms
     # Nearly every word gives one term.
@@ -179,12 +136,21 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
         # The heading of a passage of code is often the very line of the definition.
         matched, said = [(*asked.definitions[chunk.cid], (_DEFINITION,))], frozenset()
     if matched:
-        spans = sorted([*(span for span in spans if not _is_inside(span, matched)), *matched])
+        spans = [*(span for span in spans if not _is_inside(span, matched)), *matched]
         weights = {**weights, **dict.fromkeys([terms[0] for _, _, terms in matched], _PATTERN)}
-    telling = Telling(weights, said, asked.nearness)
+    judged = asked.judged[chunk.cid] = words, JudgedText(text, spans, Telling(weights, said, asked.nearness))
+    return judged
+
+
+def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
+    """The lines of a chunk that say best why it was found."""
+    chunk, _, text = stored
     lines, number = tuple[Line, ...](), chunk.line_start
     if asked.snippet_lines:
-        lines, number = show_lines(text, number, spans, asked.snippet_lines, asked.context, telling)
+        words, judged = judged_text(stored, asked)
+        lines, number = judged.show(number, asked.snippet_lines, asked.context)
+    else:
+        words = matching_spans(text, asked.forms)
     best = Line(number=number, text="")
     offset = 0
     if chunk.places:

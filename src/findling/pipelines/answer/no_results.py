@@ -345,4 +345,4 @@ def _line_finder(at_hand: Meaning, question: AnalyzedQuery, wanted: HighlightSpe
         return wanted
     from findling.pipelines.retrieve.vector_retrieval import nearness_to
 
-    return replace(wanted, nearness=nearness_to(at_hand.instant, question.text))
+    return replace(wanted, nearness=nearness_to(at_hand.instant, question.text), judged={})

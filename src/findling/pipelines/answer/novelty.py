@@ -68,7 +68,7 @@ def hold_back(
     legs = context.legs
     if legs is None or _ASKS.search(context.question.text.lower()):
         return ranking
-    forms = {form for known in context.forms.values() for form in known} | set(context.question.asked)
+    forms = {*(context.asked.forms if context.asked else ()), *context.question.asked}
     moved = []
     for entry in ranking:
         is_suspect = entry.stored.chunk.cid in suspects

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
+from math import log
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from findling.domain.queries import Pattern, Same
+from findling.domain.queries import All, Any, Node, Pattern, Same
 from findling.domain.resources import Chunk, Resource, StoredChunk
 from findling.domain.results import Degradation, Step, Suggestion
 from findling.domain.values import record
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
-from findling.pipelines.retrieve.vector_retrieval import Meaning
+from findling.pipelines.retrieve.vector_retrieval import Meaning, nearness_to
+from findling.text.analysis.analysis import WordSpan
+from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.query.tree import identifier_parts, patterns_of
+from findling.text.snippets import JudgedText
 
 __all__ = [
     "MOST_PASSAGES",
@@ -27,6 +32,7 @@ __all__ = [
     "StepContext",
     "group_of",
     "grouped",
+    "highlights",
     "joined_twins",
     "line_span",
     "reach",
@@ -60,7 +66,7 @@ class HighlightSpec:
 
     `same` are groups of alternative terms. `around` counts the messages to show on either side of a hit. `weights` of
     terms and the `nearness` of texts to the query choose the lines that are shown, unless `patterns` match in one, or
-    `definitions` of asked names have a place in the chunk.
+    `definitions` of asked names have a place in the chunk. `judged` holds the chunks that were read for it, by cid.
     """
 
     terms: Sequence[str]
@@ -74,6 +80,48 @@ class HighlightSpec:
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
     patterns: tuple[Pattern, ...] = ()
     definitions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    judged: dict[int, tuple[list[WordSpan], JudgedText]] = field(default_factory=dict)
+
+
+_SMALL_WORD = 0.01
+"""The weight of a small word where a word that every passage has weighs 1."""
+
+
+def highlights(legs: Retrievers, question: AnalyzedQuery, found: Found, meaning: Meaning) -> HighlightSpec:
+    """The words to look for in the hits of a question, with the forms that the index holds, their weights and nearness.
+
+    Rare words weigh more, and the small words of a sentence next to nothing.
+    """
+    forms, seen = found.keyword.forms, dict[str, int]()
+    # What was typed itself comes before what is only a form of something else.
+    term_of = {form: term for term in reversed(question.asked) for form in forms.get(term, ())}
+    term_of |= {term: term for term in question.asked if term in forms.get(term, ())}
+    for form, count in legs.keyword.frequencies(list(term_of)).items():
+        seen[term_of[form]] = seen.get(term_of[form], 0) + count
+    size, is_near = legs.keyword.size(), found.strategy not in ("keyword", "browse")
+    weights = {term: log(2 + size / (1 + count)) for term, count in seen.items()}
+    return HighlightSpec(
+        question.asked,
+        term_of,
+        identifier_parts(question.node),
+        tuple(_alternatives(question.node)),
+        context=question.request.context,
+        around=question.plan.around,
+        weights=weights | dict.fromkeys(seen.keys() & SENTENCE_WORDS, _SMALL_WORD),
+        nearness=nearness_to(meaning.instant, question.text) if meaning.instant is not None and is_near else None,
+        patterns=patterns_of(question.tree, excluded=False) if question.has_patterns else (),
+        definitions=found.definitions,
+    )
+
+
+def _alternatives(node: Node) -> Iterator[Same]:
+    """The words that have other ways to say them: from the glossary, or another spelling; not what was typed so."""
+    if isinstance(node, Same):
+        if node.group:
+            yield node
+    elif isinstance(node, (Any, All)):
+        for part in node.nodes:
+            yield from _alternatives(part)
 
 
 @record()
@@ -81,7 +129,8 @@ class Ranking:
     """The ranking of a question: the hits that stand up to the truth, and an account of the way to them.
 
     `page` holds those that are shown, `next_cursor` asks for the next ones. `steps` name the steps of the plan after
-    the fusion, in order, each with its effect. `expansion` tells whether other words were asked, why, and which.
+    the fusion, in order, each with its effect. `expansion` tells whether other words were asked, why, and which. Its
+    `highlights` are the words to look for.
     """
 
     question: AnalyzedQuery
@@ -90,6 +139,7 @@ class Ranking:
     meaning: Meaning
     degraded: list[Degradation]
     page: Sequence[Ranked]
+    highlights: HighlightSpec
     next_cursor: str = ""
     suggestions: tuple[Suggestion, ...] = ()
     steps: tuple[tuple[str, str], ...] = ()
@@ -111,9 +161,9 @@ class StepContext:
         self.least = question.plan.min_score
         self.again(())
 
-    def again(self, candidates: Sequence[Candidate], forms: Mapping[str, Sequence[str]] | None = None) -> StepContext:
-        """The same for a new ranking; `forms` are those of the asked words that the index holds."""
-        self.candidates, self.is_settled, self.forms = candidates, True, forms or {}
+    def again(self, candidates: Sequence[Candidate], asked: HighlightSpec | None = None) -> StepContext:
+        """The same for a new ranking; `asked` are the words to look for in passages."""
+        self.candidates, self.is_settled, self.asked = candidates, True, asked
         self.notes: list[Degradation] = []
         self.did: list[tuple[str, str]] = []
         self.unread: list[Ranked] = []

@@ -14,13 +14,13 @@ from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.domain.values import changed
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
-from findling.pipelines.answer.hits import asked_for, best_passage, make_hit, term_weights
-from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Ranking, StepContext
-from findling.pipelines.answer.steps import plan_account, quality_of, run_steps, unknown_terms, vector_account
+from findling.pipelines.answer.hits import best_passage, make_hit
+from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Ranking, StepContext, highlights
+from findling.pipelines.answer.steps import TOGETHER, plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates, in_order, widen_if_weak
-from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang, nearness_to
+from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang
 from findling.text.analysis.analysis import says_nothing
 from findling.text.query.tree import typed_terms
 
@@ -78,7 +78,7 @@ def search(
         others = legs.keyword.search(question.parts, question.filters, 0, weights=question.plan.weights).total
         found = changed(found, weaker=max(others - found.total, 0))
         ranking = changed(ranking, found=found)
-    wanted = _wanted(legs, ranking, snippet_lines)
+    wanted = changed(ranking.highlights, snippet_lines=snippet_lines)
     hits, cursor = _assembled(ranking, wanted, legs.store)
     clock.lap("assemble")
     notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
@@ -149,7 +149,7 @@ def _relaxed(
     looser = rank(legs, given.query, exclude) if given is not None else None
     if given is None or looser is None or not looser.page:
         return None
-    wanted = _wanted(legs, looser, snippet_lines)
+    wanted = changed(looser.highlights, snippet_lines=snippet_lines)
     account = plan_account(looser, legs.keyword)
     told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
     hits, _ = _assembled(looser, wanted, legs.store)
@@ -284,6 +284,7 @@ def _fill_page(
                         legs = context.legs = legs._replace(variants=widened.variants)
                         found = find_candidates(legs, meaning, question, limit)
                 found = in_order(legs, question, found)
+                spec = highlights(legs, question, found, meaning)
             except (MissingExtraError, ModelError) as error:
                 notes.append(Degradation.of(error))
                 # Instant vectors need no model.
@@ -293,9 +294,7 @@ def _fill_page(
                 found = None
                 continue
         candidates = found.candidates[:limit]
-        ranked = run_steps(
-            _load_chunks(legs, candidates, question, found, exclude), context.again(candidates, found.keyword.forms)
-        )
+        ranked = run_steps(_load_chunks(legs, candidates, question, found, exclude), context.again(candidates, spec))
         is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < context.least
         is_last = is_all or (context.is_settled and is_low)
@@ -309,7 +308,7 @@ def _fill_page(
             notes += context.notes
             steps = (*(legs.matches.did if legs.matches else ()), *context.did)
             expansion = widened.account if widened is not None else {}
-            return Ranking(asked, ranked[:wanted], found, meaning, notes, page, more, steps=steps, expansion=expansion)
+            return Ranking(asked, ranked[:wanted], found, meaning, notes, page, spec, more, (), steps, expansion)
         # A few that have sunk make room for a few others; what is missing may be far down.
         limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
 
@@ -318,7 +317,7 @@ def _first_window(context: StepContext, wanted: int) -> int:
     """The number of candidates to ask for first."""
     plan, most = context.plan, current_budget().candidates
     if not context.shuffles and plan.group == "none":
-        return min(wanted + MOST_PASSAGES * context.joins, most)
+        return min(max(wanted, TOGETHER if wanted else 0) + MOST_PASSAGES * context.joins, most)
     # In steps, so that a page and the next one are cut from the same ranking.
     window = max(_LEAST_WINDOW, plan.rerank_depth)
     while window < min(wanted * plan.overfetch, most):
@@ -365,12 +364,3 @@ def _load_chunks(
             seen.add(chunk.resource.rid)
         ranked.append(Ranked(chunk, candidate, candidate.score, follows=True))
     return ranked
-
-
-def _wanted(legs: Retrievers, ranking: Ranking, snippet_lines: int) -> HighlightSpec:
-    question, found = ranking.question, ranking.found
-    wanted = asked_for(question, found.keyword.forms, snippet_lines)
-    wanted = changed(wanted, weights=term_weights(legs.keyword, wanted.forms), definitions=found.definitions)
-    if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
-        wanted = changed(wanted, nearness=nearness_to(ranking.meaning.instant, question.text))
-    return wanted

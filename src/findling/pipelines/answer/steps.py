@@ -10,6 +10,7 @@ from findling.domain.ports import KeywordLeg
 from findling.domain.queries import GROUPS, Node
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, Step
+from findling.pipelines.answer.hits import judged_text
 from findling.pipelines.answer.rankings import (
     MOST_PASSAGES,
     Ranked,
@@ -30,7 +31,16 @@ from findling.text.analysis.scripts import is_unspaced
 from findling.text.query.leaves import CODE_LANGUAGES
 from findling.text.query.tree import typed_terms
 
-__all__ = ["STEPS", "PlanStep", "plan_account", "quality_of", "run_steps", "unknown_terms", "vector_account"]
+__all__ = [
+    "STEPS",
+    "TOGETHER",
+    "PlanStep",
+    "plan_account",
+    "quality_of",
+    "run_steps",
+    "unknown_terms",
+    "vector_account",
+]
 
 
 def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
@@ -294,6 +304,37 @@ def _put_newer_first(ranking: list[Ranked], context: StepContext) -> list[Ranked
     return sorted(moved, key=lambda entry: -entry.score)
 
 
+TOGETHER = 10
+"""Best passages that sentences may order, whatever the size of a page is."""
+
+
+def _is_asked_in_words(context: StepContext) -> bool:
+    """Whether sentences may answer: not a name, a pattern or a condition, and no model reads the passages anyway."""
+    is_plain = context.question.reading == "ranked" and " " in context.question.text and not context.shuffles
+    return is_plain and context.asked is not None and not context.asked.patterns and not context.asked.definitions
+
+
+def _by_sentences(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """The ranking in which of the best passages of one text those come first whose sentence tells most.
+
+    They change places with each other, and scores with the places: no other text moves.
+    """
+    places, moved = dict[str, list[int]](), list(ranking)
+    for place, entry in enumerate(ranking[:TOGETHER]):
+        if entry.stored.resource.type != "chat" and entry.stored.resource.lang not in CODE_LANGUAGES:
+            places.setdefault(entry.stored.resource.rid, []).append(place)
+    for own in [own for own in places.values() if len(own) > 1]:
+        assert context.asked is not None
+        told = {at: ranking[at].score + judged_text(ranking[at].stored, context.asked)[1].answer() for at in own}
+        for place, at in zip(own, sorted(own, key=lambda at: (-told[at], at)), strict=True):
+            if at != place:
+                entry, score = ranking[at], ranking[place].score
+                reason = f"its best sentence tells {'more' if place < at else 'less'} than one of another passage"
+                step = Step(name="sentences", factor=score / entry.score if entry.score else 1.0, reason=reason)
+                moved[place] = entry._replace(score=score, steps=(*entry.steps, step))
+    return moved
+
+
 def _matches(legs: Retrievers, question: AnalyzedQuery, rid: str) -> bool:
     document = legs.store.document(rid)
     return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
@@ -320,6 +361,7 @@ STEPS = (
     PlanStep("cut", lambda context: context.plan.adaptive_k, _post("cut")),
     PlanStep("superseded", _has_versions, _demote_superseded),
     PlanStep("newer", _has_versions, _put_newer_first),
+    PlanStep("sentences", _is_asked_in_words, _by_sentences),
     PlanStep(
         "min_score",
         lambda context: context.least > 0,

@@ -13,7 +13,7 @@ from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not,
 from findling.domain.resources import Document
 from findling.domain.results import Degradation, Explanation, LegVerdict
 from findling.domain.values import counted
-from findling.pipelines.answer.hits import asked_for, best_passage, make_hit
+from findling.pipelines.answer.hits import best_passage, make_hit
 from findling.pipelines.answer.rankings import Ranked, Ranking
 from findling.pipelines.answer.search import rank
 from findling.pipelines.lookup.document_names import find_document
@@ -91,7 +91,7 @@ def explain(
         reasons=reasons,
         filters=tuple(_filters(case)),
         legs=verdicts,
-        hit=make_hit(entry, asked_for(question, ranking.found.keyword.forms, 3), legs.store) if entry else None,
+        hit=make_hit(entry, ranking.highlights, legs.store) if entry else None,
         degraded=(*degraded, *ranking.degraded, *[Degradation(what=one, fix="ask for less") for one in budget.refused]),
     )
 

@@ -22,6 +22,7 @@ from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.settings import load_settings
+from tests.processes import PATIENCE_S
 
 __all__ = ["ADDRESS", "Client", "guarded_app", "in_process", "listening", "make_host"]
 
@@ -31,7 +32,12 @@ ADDRESS = "http://testserver:8080"
 
 def make_host(root: Path, changes: Mapping[str, Any] | None = None, processes: int = 0) -> Host:
     """A host of a folder under settings of the test alone: its index lies beside the folder."""
-    own = {"store.home": str(root.parent / "workspaces"), "semantic.refine": "never", "search.mode": "keyword"}
+    own = {
+        "store.home": str(root.parent / "workspaces"),
+        "semantic.refine": "never",
+        "search.mode": "keyword",
+        "serve.timeout_s": PATIENCE_S,  # a first search in a process of its own took 12 s on a busy machine
+    }
     settings = load_settings(root, environ={"FINDLING_CONFIG": str(root.parent / "config.toml")})
     settings = settings.override({**own, **(changes or {})}, "test")
     return Host(settings, root, served_by="findling test", processes=processes)

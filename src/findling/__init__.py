@@ -86,5 +86,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'findling' has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(_HOMES[name])
-    return getattr(module, _ELSEWHERE.get(name, name))
+    return getattr(import_module(_HOMES[name]), _ELSEWHERE.get(name, name))

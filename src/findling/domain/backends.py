@@ -389,8 +389,7 @@ def check_escapes(url: str) -> None:
 
     A message would show the rest of the password as a host, a database or a workspace.
     """
-    address = re.split(r"\?(?=\w+=)", url.partition("://")[2])[0]
-    before = address.rpartition("@")[0]
+    before = re.split(r"\?(?=\w+=)", url.partition("://")[2])[0].rpartition("@")[0]
     if re.search(r"[/?#@]", before) or url.count("#") > 1:
         message = "the URL of the database has a letter that needs an escape in its user or password"
         raise InvalidValueError(message, hint="write / as %2F, ? as %3F, # as %23 and @ as %40, or use ~/.pgpass")

@@ -101,9 +101,7 @@ def raises_limit(name: str, value: float, own: float) -> bool:
     """Whether a project's value of a setting is a limit that is higher than the user's own."""
     if name not in LOWERED:
         return False
-    if name in _NO_LIMIT_IS_ZERO:
-        return bool(own) and (not value or value > own)
-    return value > own
+    return bool(own) and (not value or value > own) if name in _NO_LIMIT_IS_ZERO else value > own
 
 
 def cuts_too_fine(size: int, overlap: int) -> bool:

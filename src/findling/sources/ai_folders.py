@@ -72,9 +72,7 @@ def read_header(text: str, lang: str) -> Header:
     if lang == "python":
         docstring = _DOCSTRING.match(start)
         return _from_comment(docstring[2] if docstring else _leading_comment(start)) | _assigned(start)
-    if lang in ("markdown", "xml", "html", "text"):
-        return _tagged(start)
-    return _from_comment(_leading_comment(start))
+    return _tagged(start) if lang in ("markdown", "xml", "html", "text") else _from_comment(_leading_comment(start))
 
 
 def _yaml(text: str) -> Header:

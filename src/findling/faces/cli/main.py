@@ -112,9 +112,7 @@ def route(args: Sequence[str]) -> list[str]:
     lead, rest = list(args[:size]), list(args[size:])
     if rest and (rest[0] in COMMANDS or rest[0] in MOVED):
         return [rest[0], *lead, *rest[1:]]
-    if not lead and (not rest or rest[0] in ("-h", "--help", "--version")):
-        return rest
-    return ["search", *lead, *rest]
+    return rest if not lead and (not rest or rest[0] in ("-h", "--help", "--version")) else ["search", *lead, *rest]
 
 
 class _LazyGroup(click.Group):

@@ -91,8 +91,7 @@ def usual_cosines(
 ) -> tuple[float, float]:
     """Mean and deviation, kept in the file `memory` for the next process."""
     try:
-        known = read_json(memory.read_text(encoding="utf-8"))
-        mean, deviation = known[fingerprint]
+        mean, deviation = read_json(memory.read_text(encoding="utf-8"))[fingerprint]
         return float(mean), float(deviation)
     except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: it is measured again
         pass

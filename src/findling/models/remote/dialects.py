@@ -151,9 +151,7 @@ def rerank_scores(provider: Provider, reply: object, count: int) -> list[float]:
 
 def probabilities(scores: Sequence[float]) -> list[float]:
     """Scores between 0 and 1: as they are if they all lie there, else through a sigmoid; the order stays."""
-    if all(0.0 <= score <= 1.0 for score in scores):
-        return list(scores)
-    return [_sigmoid(score) for score in scores]
+    return list(scores) if all(0.0 <= score <= 1.0 for score in scores) else [_sigmoid(score) for score in scores]
 
 
 def chat_request(provider: Provider, model: str, system: str, user: str, max_tokens: int) -> dict[str, object]:

@@ -71,9 +71,7 @@ def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:
     """The messages of the `previous` or the `next` part of the same thread, which a part names, if it is there."""
     rid, thread = resource.fields.get(which, ""), resource.fields.get("thread", "")
     document = store.document(rid) if rid and thread else None
-    if document is None or document.resource.fields.get("thread") != thread:
-        return []
-    return messages_of(document)
+    return [] if document is None or document.resource.fields.get("thread") != thread else messages_of(document)
 
 
 def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:

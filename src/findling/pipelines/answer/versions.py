@@ -51,8 +51,7 @@ def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked
         rid = entry.stored.resource.rid
         if rid in replaced and entry.score:
             score = min(entry.score * _SUPERSEDED, best[rid])
-            reason = f"replaced by {heads[rid]}"
-            step = Step(name="superseded", factor=score / entry.score, reason=reason)
+            step = Step(name="superseded", factor=score / entry.score, reason=f"replaced by {heads[rid]}")
             entry = entry._replace(score=score, steps=(*entry.steps, step))
         moved.append(entry)
     return sorted(moved, key=lambda entry: -entry.score)

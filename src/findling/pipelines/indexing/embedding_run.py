@@ -100,6 +100,5 @@ def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[byte
     if not chunks:
         return {}
     texts = [passage(stored.resource, stored.chunk.heading, stored.text, stored.chunk.cid) for stored in chunks]
-    vectors = embedder.embed(texts)
-    rows = np.asarray(vectors, dtype="<f2")
+    rows = np.asarray(embedder.embed(texts), dtype="<f2")
     return {stored.chunk.digest: row.tobytes() for stored, row in zip(chunks, rows, strict=True)}

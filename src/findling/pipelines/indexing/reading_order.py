@@ -83,8 +83,7 @@ def touched_first(files: Iterable[FoundFile], now: float | None = None) -> list[
         twin = name, file.size
         is_last = file.size > _LARGE or twin in seen or name.endswith(_GENERATED) or not _SET_BACK.isdisjoint(folders)
         seen.add(twin)
-        age_s = (now_ns - file.changed_ns) / 1e9
-        keyed.append((is_last, bisect_left(_AGES_S, age_s), file))
+        keyed.append((is_last, bisect_left(_AGES_S, (now_ns - file.changed_ns) / 1e9), file))
     return [file for _, _, file in sorted(keyed, key=lambda entry: entry[:2])]
 
 

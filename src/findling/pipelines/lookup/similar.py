@@ -101,8 +101,7 @@ def _lifted(entry: Ranked, relation: SharedNames | None) -> Ranked:
         return entry
     candidate, evidence = entry.candidate, relation.evidence
     score = candidate.score + evidence.worth * (1 - candidate.score)
-    factor = score / max(candidate.score, evidence.worth)
-    step = Step(name=NAMES, factor=factor, reason=evidence.why)
+    step = Step(name=NAMES, factor=score / max(candidate.score, evidence.worth), reason=evidence.why)
     both = Candidate(candidate.cid, candidate.score, (*candidate.evidence, evidence))
     return entry._replace(candidate=both, score=entry.score / candidate.score * score, steps=(*entry.steps, step))
 

@@ -105,9 +105,7 @@ def _occasion(query: Sequence[str], scores: Sequence[float], few_terms: int, fla
     if len(query) <= few_terms:
         return f"short query: {len(query)} of at most {counted(few_terms, 'term')}"
     spread = _relative_deviation(scores)
-    if len(scores) > 1 and spread <= flat:
-        return f"flat scores: deviation {spread:.3f} of the mean"
-    return None
+    return f"flat scores: deviation {spread:.3f} of the mean" if len(scores) > 1 and spread <= flat else None
 
 
 def _relative_deviation(scores: Sequence[float]) -> float:

@@ -61,14 +61,12 @@ def cut_yaml(text: str, path: Sequence[str]) -> str | None:
     first = key.start_mark.index - key.start_mark.column
     if len(holder.value) == 1 and text[first:start].rstrip().endswith(_MADE):
         return drop_block(text, first, end)
-    newline = newline_of(text)
-    return text[:start].removesuffix(newline) + text[end:]
+    return text[:start].removesuffix(newline_of(text)) + text[end:]
 
 
 def _rows(name: str, value: dict[str, Any], indent: str) -> list[str]:
     # A value in JSON is a value in YAML, too.
-    inner = [f"{indent}{_UNIT}{key}: {_scalar(each)}" for key, each in value.items()]
-    return [f"{indent}{name}:", *inner]
+    return [f"{indent}{name}:", *[f"{indent}{_UNIT}{key}: {_scalar(each)}" for key, each in value.items()]]
 
 
 def _scalar(value: object) -> str:

@@ -86,8 +86,7 @@ class ModelRephraser:
                 return Rephrasing(variants, chat.name, chat.host, notes=tuple(notes))
             why = "its reply has no variant of the question in it"
             notes.append(Degradation(what=f"not expanded by {chat.name}: {why}", fix="findling config set chat.model"))
-        sent = next((chat.host for chat in chats if chat.host), "")
-        return Rephrasing(sent_to=sent, notes=tuple(notes))
+        return Rephrasing(sent_to=next((chat.host for chat in chats if chat.host), ""), notes=tuple(notes))
 
     def _ask(self, chat: Chat, text: str, patience_s: float) -> str:
         now = time.monotonic()

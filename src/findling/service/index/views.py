@@ -177,8 +177,7 @@ class WorkspaceSights:
                 seen = self._seen.get(principals)
                 if seen is None or seen.state != state:
                     sight = Sight(self._rights(principals), self._populated(state))
-                    leg = self._for_store(state.store_id).for_sight(sight, self._files.store)
-                    seen = _Seen(state, sight, leg)
+                    seen = _Seen(state, sight, self._for_store(state.store_id).for_sight(sight, self._files.store))
                     # What a former state has in sight is no longer needed.
                     for former in [one for one, other in self._seen.items() if other.state != state]:
                         del self._seen[former]
@@ -264,8 +263,7 @@ class WorkspaceSights:
         a guess could tell whether it stands word for word in something hidden.
         """
         read_up_to = int(self._files.store.get_meta(READ_UP_TO + space.embedder.fingerprint) or -1)
-        is_settled = seen.sight.latest <= read_up_to
-        return is_settled and len(space.leg) >= seen.leg.size()
+        return seen.sight.latest <= read_up_to and len(space.leg) >= seen.leg.size()
 
 
 class _VisibleVectors:

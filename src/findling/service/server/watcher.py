@@ -84,8 +84,7 @@ def index_root(
                 # A search that indexes the same changes finishes first; other processes are not waited for.
                 with engine.queue.turn(REFRESH_PATIENCE_S):
                     if writer := engine.queue.writer():
-                        hint = "try again when it has finished"
-                        raise LockedError(f"{writer} is writing {engine.home}", hint=hint)
+                        raise LockedError(f"{writer} is writing {engine.home}", hint="try again when it has finished")
                     reports.append(engine.index(on_progress=on_progress, reason="it is watched"))
                     engine.opened.level_wanted()
             except _StoppedError:

@@ -120,8 +120,7 @@ class PostgresTable:
         selected = SQL(", ").join([column for group in self._groups for column in group])
         source = SQL("{}.{}").format(*_identifiers(self._table))
         for part in parts:
-            query = SQL("select {} from {}").format(selected, source) + part + order
-            yield from self._fetched(query)
+            yield from self._fetched(SQL("select {} from {}").format(selected, source) + part + order)
 
     def _fetched(self, query: Composed) -> Iterator[list[TableRow]]:
         widths = [len(group) for group in self._groups]

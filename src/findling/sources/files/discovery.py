@@ -186,8 +186,7 @@ def _start(root: str, rules: Rules, under: str) -> tuple[_Scope, _Directory, tup
             hint = "give its directory as the root"
             raise InvalidValueError(f"{root} is a file, so nothing lies below it", hint=hint)
         parts = (name,)
-        named = "/" + re.sub(r"([\\*?\[ ])", r"\\\1", name)
-        include = (*rules.include, named)
+        include = (*rules.include, "/" + re.sub(r"([\\*?\[ ])", r"\\\1", name))
         rules = rules._replace(include=include, untrusted=(), follow_symlinks=True, use_ignore_files=False)
     repository_path, layers = layers_above(absolute) if rules.use_ignore_files else ("", ())
     real_root = os.path.realpath(absolute) if rules.follow_symlinks else ""

@@ -136,8 +136,7 @@ def layers_above(root: str) -> tuple[str, tuple[Layer, ...]]:
         layers = (Layer(patterns, ".git/info/exclude", 0),)
     prefix = ""
     for depth, part in enumerate(parts):
-        shown_prefix = "../" * (len(parts) - depth)
-        layers = layers_of(str(top / prefix), prefix, IGNORE_FILES, shown_prefix) + layers
+        layers = layers_of(str(top / prefix), prefix, IGNORE_FILES, "../" * (len(parts) - depth)) + layers
         if ignoring_rule(layers, prefix + part, part, True):
             return "", ()
         prefix += part + "/"

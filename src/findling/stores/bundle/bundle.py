@@ -95,8 +95,7 @@ class Bundle(AbstractContextManager["Bundle"]):
     @property
     def identity(self) -> str:
         """A digest of the content."""
-        sums = "".join(self.manifest["files"][name]["sha256"] for name in FILES)
-        return sha256(sums.encode()).hexdigest()
+        return sha256("".join(self.manifest["files"][name]["sha256"] for name in FILES).encode()).hexdigest()
 
     @property
     def counts(self) -> Mapping[str, int]:

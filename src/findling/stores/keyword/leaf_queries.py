@@ -120,9 +120,7 @@ class Leaves:
             return ScoredQuery(None)
         if isinstance(leaf, Fuzzy):
             return self._fuzzy(words[0], leaf.distance, weights)
-        if len(words) > 1:
-            return self._begun_row(words, f"{words[-1]}*", weights)
-        return self._prefix(words[0], weights)
+        return self._begun_row(words, f"{words[-1]}*", weights) if len(words) > 1 else self._prefix(words[0], weights)
 
     def _weights_in(self, field: str) -> dict[str, float]:
         """The fields to look into, the main one first. One that is asked for by its name counts in any case."""

@@ -131,8 +131,7 @@ def _balance_files(lengths: Mapping[str, int], fields: Sequence[str], entries: i
 def _held_terms(path: Path, fields: Sequence[str]) -> dict[str, int]:
     """The number of terms in each text field of a segment, dead entries included."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        first = max(0, size - _TAIL_BYTES)
+        first = max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES)
         file.seek(first)
         tail = file.read()
         found = {}

@@ -165,8 +165,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 def way_back(workspace: Path) -> str:
     """The command for a damaged store: restore the latest sound snapshot, or rebuild without one."""
-    sound = (one.name for one in find_snapshots(workspace / FOLDER) if not one.problem)
-    name = next(sound, "")
+    name = next((one.name for one in find_snapshots(workspace / FOLDER) if not one.problem), "")
     return f"findling snapshot restore {name}" if name else "findling index --rebuild"
 
 

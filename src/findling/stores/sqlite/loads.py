@@ -146,8 +146,7 @@ def load_texts(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, 
     ):
         number, rid, path, visibility, digest, noted_sum, data = row
         check_text(f"the text of {rid!r}", tell_lost(f"the text of {rid!r}") if data is None else data, noted_sum)
-        text = _decoded(data, rid)
-        found[number] = StoredText(number, rid, path, to_visibility(visibility), digest, text)
+        found[number] = StoredText(number, rid, path, to_visibility(visibility), digest, _decoded(data, rid))
     return found
 
 

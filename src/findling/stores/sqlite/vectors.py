@@ -74,8 +74,7 @@ class SqliteVectors:
 
     def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
         with self._connections.reading() as connection:
-            known = self._frontiers.get(model)
-            cids, self._frontiers[model] = _find_unembedded(connection, model, limit, skip, known)
+            cids, self._frontiers[model] = _find_unembedded(connection, model, limit, skip, self._frontiers.get(model))
             return list(load_chunks(connection, cids, has_sums=self._has_sums).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:

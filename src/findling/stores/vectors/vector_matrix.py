@@ -184,8 +184,7 @@ class VectorMatrix:
         Raises DiskFullError or ReadOnlyError; the last commit then still stands.
         """
         with writing(self.folder):
-            header = self._written(state)
-            self.publish(header)
+            self.publish(self._written(state))
 
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
@@ -299,8 +298,7 @@ def rewrite_matrix(folder: Path, header: MatrixHeader) -> None:
     DiskFullError or ReadOnlyError; the old rows then stand.
     """
     with writing(folder):
-        matrix = VectorMatrix(folder, header, header, None)
-        matrix.publish(_copied(folder, header))
+        VectorMatrix(folder, header, header, None).publish(_copied(folder, header))
 
 
 def _copied(folder: Path, header: MatrixHeader) -> MatrixHeader:

@@ -93,8 +93,7 @@ class VectorView:
         wanted = fetched(limit)
         if wanted == 0 or passed < max(self._coarse_from, _ROWS_A_CANDIDATE * wanted):
             return None
-        near = near_rows(self.columns, query, wanted, keep)
-        found = scan_rows(self.columns, query, limit, near)
+        found = scan_rows(self.columns, query, limit, near_rows(self.columns, query, wanted, keep))
         sample = self._sample if keep is None or keep is self.alive else _evenly(np.flatnonzero(keep))
         return scan_rows(self.columns, query, 0, sample)._replace(rows=found.rows)
 
@@ -112,6 +111,4 @@ class VectorView:
 
 
 def _evenly(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    if len(rows) <= _SAMPLE:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, _SAMPLE).astype(np.int64)]
+    return rows if len(rows) <= _SAMPLE else rows[np.linspace(0, len(rows) - 1, _SAMPLE).astype(np.int64)]

@@ -31,8 +31,7 @@ def chunk_chat(text: str, measure: Measure) -> list[Piece]:
     first = 0
     while first < len(messages):
         last = _last_of_window(text, messages, first, measure)
-        start = messages[first].start if first else 0
-        span = trim(text, start, messages[last].end)
+        span = trim(text, messages[first].start if first else 0, messages[last].end)
         spans = [span] if last > first else windows(text, *span, measure.size, fit=measure.fit)
         heading = _heading(messages[first : last + 1])
         pieces += [Piece(*span, heading) for span in spans if span[0] < span[1]]

@@ -150,8 +150,7 @@ def _split_part(code: _Code, part: _Stretch, scope: tuple[str, ...], depth: int)
     end = part.end
     if definition.end < 0:
         indent = definition.signature_start - definition.start
-        last_signature_end = code.definitions[part.last - 1].signature_end
-        end = _statements_end(code.text, indent, last_signature_end, end)
+        end = _statements_end(code.text, indent, code.definitions[part.last - 1].signature_end, end)
     inner = _stretch((part.start, end, part.first + 1, part.last))
     return _split(code, inner, inner_scope, depth) + _windows(code, end, part.end, scope)
 

@@ -125,8 +125,7 @@ def _is_rst_title(text: str, start: int, title: str, mark: str, after: int) -> b
         return False
     if start == after or _is_blank_above(text, start):
         return True
-    above = text.rfind("\n", 0, start - 1) + 1
-    return text.startswith(".. ", above)
+    return text.startswith(".. ", text.rfind("\n", 0, start - 1) + 1)
 
 
 def _asciidoc(text: str) -> Outline:

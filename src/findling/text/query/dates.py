@@ -86,8 +86,7 @@ def _clock_period(day: str, clock: str, offset: str) -> tuple[float, float]:
     if int(day[:4]) > _LAST_YEAR:
         raise OverflowError(day)
     begin = datetime.fromisoformat(f"{day}T{clock if ':' in clock else clock + ':00'}{offset.upper()}").timestamp()
-    length = {0: 3600, 1: 60}.get(clock.count(":"), 1)
-    return begin, begin + length
+    return begin, begin + {0: 3600, 1: 60}.get(clock.count(":"), 1)
 
 
 def _past_period(count: int, unit: str, now: float | None) -> tuple[float, float]:

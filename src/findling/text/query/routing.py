@@ -269,8 +269,7 @@ def route(query: str) -> Route:
     reasons.append(f"complexity {complexity:.2f}: {kind}, depth ×{depth_factor:g}, {walk}")
     shape = shapes(text, tokens, count)
     reasons += [f"{name}: {reason}" for name, reason in shape.items()]
-    shape_and_scripts = (*shape, *scripts(text))
-    return Route(complexity, kind, tuple(signals), shape_and_scripts, depth_factor, graph, tuple(reasons))
+    return Route(complexity, kind, tuple(signals), (*shape, *scripts(text)), depth_factor, graph, tuple(reasons))
 
 
 _LONGEST = 4_000

@@ -211,9 +211,7 @@ def _leaf_terms(node: Node) -> list[str]:
         return [*words[:-1], f"{words[-1]}*"] if words else []
     if isinstance(node, Fuzzy):
         return [f"{word}~" for word in prefix_terms(node.text)[:1]]
-    if isinstance(node, Near):
-        return [*row_terms(node.first), *row_terms(node.second)]
-    return []
+    return [*row_terms(node.first), *row_terms(node.second)] if isinstance(node, Near) else []
 
 
 def typed_terms(node: Node) -> list[str]:

@@ -55,8 +55,7 @@ def encoded(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:  # a path whose bytes are no UTF-8
-        plain = msgspec.to_builtins(value, enc_hook=_plain)
-        return json.dumps(plain, separators=(",", ":")).encode()
+        return json.dumps(msgspec.to_builtins(value, enc_hook=_plain), separators=(",", ":")).encode()
 
 
 def json_response(text: bytes, status: int = 200, headers: Mapping[str, str] = NO_STORE) -> Response:

@@ -316,8 +316,7 @@ class Guard:
         caller = NOBODY if authorization is None else self._caller_of(authorization)
         if isinstance(caller, Caller) and caller is not NOBODY:
             return _too_many(self._by_token.wait(caller.name)) or caller
-        client = scope.get("client") or ("", 0)
-        refused = _too_many(self._by_address.wait(client[0]))
+        refused = _too_many(self._by_address.wait((scope.get("client") or ("", 0))[0]))
         if refused is not None or isinstance(caller, Problem):
             return refused or caller
         path = scope["path"]

@@ -43,8 +43,7 @@ class Budget(NamedTuple):
 
 def compact_json(document: object) -> str:
     """A document as JSON without spaces and with letters as they are; lone surrogates, which UTF-8 lacks, become ?."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode()
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
 
 
 def count_tokens(text: str) -> int:

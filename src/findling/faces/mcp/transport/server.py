@@ -178,8 +178,7 @@ class _Handlers:
             def refresh() -> Sequence[Degradation]:
                 return _at(desk, lambda: desk.refresh(on_progress, question, patience_s=patience_s))
 
-            notes = await _in_turn(home, refresh, REFRESH_PATIENCE_S)
-            desk = desk._replace(notes=notes)
+            desk = desk._replace(notes=await _in_turn(home, refresh, REFRESH_PATIENCE_S))
         return await self._run(lambda: _at(desk, lambda: _noted(desk, tool, tool.work(desk, arguments, on_progress))))
 
     def _at_desk(self, work: Callable[[Desk], _Result]) -> _Result:

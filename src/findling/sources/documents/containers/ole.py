@@ -35,9 +35,7 @@ def open_compound(data: bytes) -> OleFileIO:
 def read_stream(compound: OleFileIO, *path: str) -> bytes | None:
     """The bytes of a stream, or `None` when it is missing or broken."""
     try:
-        if compound.get_type(list(path)) != _STREAM:
-            return None
-        return bytes(compound.openstream(list(path)).read())
+        return None if compound.get_type(list(path)) != _STREAM else bytes(compound.openstream(list(path)).read())
     except PARSER_ERRORS:
         return None
 

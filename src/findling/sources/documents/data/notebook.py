@@ -93,8 +93,7 @@ def _outputs(cell: _Json) -> Iterator[str]:
 
 def _trimmed(output: str) -> str:
     output = _OVERWRITTEN.sub("", _TERMINAL_CODE.sub("", output.replace("\r\n", "\n")).rstrip())
-    lines = output.split("\n", _MAX_OUTPUT_LINES)
-    kept = "\n".join(lines[:_MAX_OUTPUT_LINES])[:_MAX_OUTPUT]
+    kept = "\n".join(output.split("\n", _MAX_OUTPUT_LINES)[:_MAX_OUTPUT_LINES])[:_MAX_OUTPUT]
     return kept if len(kept) == len(output) else kept.rstrip() + "\n…"
 
 

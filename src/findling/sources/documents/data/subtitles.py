@@ -167,8 +167,7 @@ def _notes(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _plain(line: str) -> str:
-    text = _SPEAKER.sub(r"\1: ", line)
-    return " ".join(html.unescape(_TAG.sub("", text)).split())
+    return " ".join(html.unescape(_TAG.sub("", _SPEAKER.sub(r"\1: ", line))).split())
 
 
 def _seconds(time: tuple[str | None, ...]) -> float:

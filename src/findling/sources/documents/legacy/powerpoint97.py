@@ -182,9 +182,7 @@ def _table(group: _PptRecord, listed: list[_SlideText]) -> str:
 def _strings(record: _PptRecord) -> str:
     """The footer of a page, or the author and the text of a comment."""
     strings = {part.instance: _utf16(part) for part in _children(record.content) if part.kind == _STRING}
-    if record.kind == _HEADERS_FOOTERS:
-        return strings.get(2, "")
-    return labelled(strings.get(0, ""), strings.get(1, ""))
+    return strings.get(2, "") if record.kind == _HEADERS_FOOTERS else labelled(strings.get(0, ""), strings.get(1, ""))
 
 
 def _decoded(record: _PptRecord) -> str:

@@ -242,8 +242,7 @@ def _mend_headers(part: Part) -> None:
     """Headers with raw bytes of some encoding become text, which the parser leaves to its callers."""
     for name, value in list(part.raw_items()):
         if isinstance(value, str) and not value.isascii():
-            raw = value.encode("utf-8", "surrogateescape")
-            part.replace_header(name, decode_text(raw, "utf-8"))
+            part.replace_header(name, decode_text(value.encode("utf-8", "surrogateescape"), "utf-8"))
 
 
 def _collect(part: Part, found: MailMessage, depth: int) -> None:

@@ -71,8 +71,7 @@ def grep(words: tuple[str, ...], **given: Any) -> int:
         raise UsageError("--json gives all lines", hint="leave out -l and -c, or --json")
     if given["most"] == 0:
         return 1  # no line, as ripgrep reads it
-    settings = resolve(".", workspace=given["workspace"], color=given["color"], in_context=True)
-    note_settings(settings)
+    note_settings(resolve(".", workspace=given["workspace"], color=given["color"], in_context=True))
     answers, is_wrong = [], False
     for path in paths or (None,):
         try:

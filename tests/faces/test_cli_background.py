@@ -79,7 +79,7 @@ def test_every_command_that_has_written_gives_space_back(
         ("sync",),
         ("chats", "import", chat(tmp_path)),
         ("chats", "delete", "jsonl/t"),
-        ("remember", "the harbour closes at nine"),
+        ("remember", "--here", "the harbour closes at nine"),
         ("forget", "docs/index.md", "--force"),
     ]
     for count, command in enumerate(commands, 1):
@@ -100,11 +100,11 @@ def test_nothing_is_started_without_a_write_or_against_the_settings(
     assert findling("search", "--no-index", "login")[0] == 0
     assert findling("recall", "harbour")[0] == 1
     monkeypatch.setenv("FINDLING_COMPACT_AUTO", "false")
-    assert findling("remember", "the harbour closes at nine")[0] == 0
+    assert findling("remember", "--here", "the harbour closes at nine")[0] == 0
     (project / "docs" / "guide.md").write_text("# Guide\n\nanother login\n")
     assert findling("search", "login")[0] == 0
     monkeypatch.delenv("FINDLING_COMPACT_AUTO")
-    assert findling("remember", "the harbour opens at six")[0] == 0
+    assert findling("remember", "--here", "the harbour opens at six")[0] == 0
     assert len(started(1)) == 1, "the last one alone"
 
 
@@ -119,13 +119,13 @@ def test_nothing_is_started_where_the_folder_is_gone(
     (project / "docs").rename(project / "moved")
     code, _, err = findling("add", item(tmp_path), "--workspace", "away")
     assert (code, "Traceback" in err) == (0, False)
-    assert findling("remember", "the harbour closes at nine")[0] == 0
+    assert findling("remember", "--here", "the harbour closes at nine")[0] == 0
     assert [line.rsplit(" ", 1)[-1] for line in started(1)] == ["--if-worthwhile"]
 
 
 def test_it_really_gets_smaller(findling: Findling, store: Path) -> None:
     assert count_pages(store).free_share > 0.25
-    assert findling("remember", "the harbour closes at nine")[0] == 0
+    assert findling("remember", "--here", "the harbour closes at nine")[0] == 0
     deadline = time.monotonic() + PATIENCE_S
     while count_pages(store).free_share > 0.25 and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -73,7 +73,7 @@ def test_only_what_somebody_may_see(project: Path, home: Path, findling: Run) ->
 
 def test_a_folder_gives_its_files_and_says_so(project: Path, home: Path, findling: Run) -> None:
     findling("index")
-    findling("remember", "The guide is due on Monday.")
+    findling("remember", "--here", "The guide is due on Monday.")
     code, out, err = findling("export", str(home / "docs.zip"), "docs")
     assert (code, err.splitlines()[0]) == (0, f"findling: only the files of {project / 'docs'}")
     assert f"findling export {home / 'docs.zip'} {project}" in err

@@ -96,7 +96,7 @@ def test_no_command_passes_controls_on(evil: Path, tmp_path: Path) -> None:
     )
     assert run(["index"]) == 0
     assert run(["add", str(items)]) == 0
-    assert run(["remember", f"The pilot likes tea {EVIL}.", "--tag", f"x{EVIL}"]) == 0
+    assert run(["remember", "--here", f"The pilot likes tea {EVIL}.", "--tag", f"x{EVIL}"]) == 0
     assert run(["permissions", "share", f"pilot{EVIL}.md", "user:ann"]) == 0
     for args, told in zip(COMMANDS, on_terminal(COMMANDS), strict=True):
         assert told, args

@@ -131,7 +131,7 @@ def test_documents_and_items_are_searched_in_their_text(project: Path, findling:
         "From: a@example.com\nSubject: Hello\nContent-Transfer-Encoding: base64\n\n"
         + "U29tZSBzZXNzaW9uIHRva2VuIGluIGEgbGV0dGVyCg==\n"
     )
-    assert findling("remember", "a session token is short")[0] == 0
+    assert findling("remember", "--here", "a session token is short")[0] == 0
     code, out, _ = findling("grep", "-l", "session token")
     names = out.splitlines()
     assert (code, names[:2]) == (0, ["docs/guide.md", "letter.eml"])

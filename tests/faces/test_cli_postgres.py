@@ -376,3 +376,47 @@ def test_a_host_with_its_legs_in_the_database_has_none_of_its_own(tmp_path: Path
     assert not [path.name for path in folder.iterdir() if path.is_dir()]
     own.run("--store", place, "remember", "the pilot boards at dawn")
     assert "pilot boards" in bare.run("--store", place, "recall", "pilot")
+
+
+def test_what_is_remembered_in_a_shared_place_is_no_personal_memory(
+    computers: tuple[Computer, Computer], place: str, tree: Path
+) -> None:
+    first, second = computers
+    name = place.partition("#")[2]
+    first.run("remember", "The lighthouse keeper is my uncle.")
+    first.run("--store", place, "index", str(tree))
+    first.run("--store", place, "remember", "The lighthouse is lit at dusk.")
+    asked = ("--store", place, "lighthouse")
+    for computer in computers:
+        assert "lit at dusk" in computer.run(*asked)
+        assert "uncle" not in computer.run(*asked), "the name of a workspace means that one alone"
+    for computer in computers:
+        computer.environment["FINDLING_STORE_URL"] = place
+    assert "uncle" not in second.run("lighthouse", "--everywhere")
+    assert "lit at dusk" in second.run("recall", "lighthouse")
+    found = json.loads(first.run("lighthouse", "--everywhere", "--json"))["hits"]
+    assert {(hit["workspace"], hit["path"]) for hit in found} == {("personal", ""), (name, ""), (name, "island.md")}
+    del first.environment["FINDLING_STORE_URL"]
+    notes = first.folder / "notes"
+    notes.mkdir()
+    (notes / "trip.md").write_text("To the lighthouse on Sunday.\n")
+    first.run("index", cwd=notes)
+    found = json.loads(first.run("lighthouse", "--everywhere", "--json", cwd=notes))["hits"]
+    assert {hit["workspace"] for hit in found} == {"personal", name, str(notes)}
+    assert "uncle" in first.run("lighthouse", cwd=notes)
+    assert "lit at dusk" not in first.run("lighthouse", cwd=notes)
+
+
+def test_a_server_that_is_away_keeps_no_other_workspace_from_answering(
+    computers: tuple[Computer, Computer], place: str, tree: Path
+) -> None:
+    first, _ = computers
+    first.run("--store", place, "index", str(tree))
+    first.run("remember", "The lighthouse keeper is my uncle.")
+    name = place.partition("#")[2]
+    away = re.sub(r"@[^/]*/", "@127.0.0.1:1/", place)
+    (first.folder / "workspaces" / name / "place.url").write_text(away)
+    said = first.run("lighthouse", "--everywhere")
+    assert "uncle" in said
+    assert f"{name} is not searched" in said
+    assert "uncle" in first.run("recall", "lighthouse")

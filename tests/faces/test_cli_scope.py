@@ -53,7 +53,7 @@ def put_chats(findling: Findling, *place: str) -> str:
 
 
 def put_memory(findling: Findling, *place: str) -> str:
-    assert findling("remember", "the walrus memory", *place)[0] == 0
+    assert findling("remember", "the walrus memory", "--here", *place)[0] == 0
     return "memory"
 
 
@@ -110,7 +110,7 @@ def test_items_of_a_folder_are_not_found_from_above(
     tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tree / "sub")
-    assert findling("remember", "the walrus memory")[0] == 0
+    assert findling("remember", "the walrus memory", "--here")[0] == 0
     monkeypatch.chdir(tree)
     assert "memory" not in hits(findling("walrus", "--json")[1])
 
@@ -273,7 +273,7 @@ def test_a_daemon_finds_the_items_above_as_well(
         assert "answered by" in err
         assert [(hit["id"], hit["score"]) for hit in json.loads(out)["hits"]] == expected
         monkeypatch.chdir(below.parent)
-        assert findling("remember", "a later walrus of the tree")[0] == 0
+        assert findling("remember", "a later walrus of the tree", "--here")[0] == 0
         monkeypatch.chdir(below)
         assert len(json.loads(findling("walrus", "--json")[1])["hits"]) == len(expected) + 1
 

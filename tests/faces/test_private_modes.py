@@ -19,7 +19,7 @@ def test_folders_and_exports_are_private(project: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     before = os.umask(0o022)
     try:
-        for args in (["index"], ["remember", "tea"], ["snapshot", "create"], ["export", "--html", str(page)]):
+        for args in (["index"], ["remember", "--here", "tea"], ["snapshot", "create"], ["export", "--html", str(page)]):
             done = run_process([sys.executable, "-m", "findling", *args], env=environ, cwd=project)
             assert done.returncode == 0, done.stderr
         home = data / "findling" / "workspaces"
@@ -29,7 +29,9 @@ def test_folders_and_exports_are_private(project: Path, tmp_path: Path) -> None:
         assert page.stat().st_mode & 0o777 == 0o600
         home.chmod(0o755)  # as earlier versions left it: it names the folders that are indexed
         assert (
-            run_process([sys.executable, "-m", "findling", "remember", "more"], env=environ, cwd=project).returncode
+            run_process(
+                [sys.executable, "-m", "findling", "remember", "--here", "more"], env=environ, cwd=project
+            ).returncode
             == 0
         )
         assert home.stat().st_mode & 0o777 == 0o700

@@ -74,7 +74,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
     for name, text in FILES.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    for args in (["index"], ["remember", "The session token is kept for a day."]):
+    for args in (["index"], ["remember", "--here", "The session token is kept for a day."]):
         run_process([*SHELL, *args], env=environ, cwd=root, check=True)
     with warm_of(folder / "workspaces", environ) as process:
         yield process

@@ -408,8 +408,8 @@ def test_a_hit_outside_of_the_answer_is_explained(page: WebPage) -> None:
 
 def test_another_workspace_can_be_chosen(page: WebPage, root: Path) -> None:
     page.open("?q=session+token&mode=keyword")
-    page.wait(lambda: len(page.texts("#workspace option")) == 2)
-    page.click("#workspace option:nth-child(2)")
+    page.wait(lambda: len(page.texts("#workspace option")) == 3)
+    page.click("#workspace option:nth-child(3)")
     page.wait(lambda: page.texts("#hits .open") == ["Elsewhere"])
     page.click("#hits .open")
     page.see("#panel-text", "A session token of another place.")
@@ -417,6 +417,31 @@ def test_another_workspace_can_be_chosen(page: WebPage, root: Path) -> None:
     page.driver.refresh()
     page.wait(lambda: page.texts("#hits .open") == ["Elsewhere"])
     page.see("#panel-text", "A session token of another place.")
+
+
+def test_all_workspaces_answer_in_one_list_and_each_hit_names_its_own(page: WebPage, root: Path) -> None:
+    page.open("?q=session+token&mode=keyword")
+    page.wait(lambda: len(page.texts("#workspace option")) == 3)
+    own = page.texts("#hits .open")
+    page.click("#workspace option:nth-child(2)")
+    page.wait(lambda: "Elsewhere" in page.texts("#hits .open"))
+    assert set(page.texts("#hits .open")) == {*own, "Elsewhere"}
+    assert page.texts("#hits .workspace") == [f"{root.parent.name}/other"]
+    assert page.run("return document.getElementById('query').placeholder") == "Search in everything you have"
+    place = page.texts("#hits .open").index("Elsewhere") + 1
+    page.click(f"#hits > li:nth-child({place}) .open")
+    page.see("#panel-text", "A session token of another place.")
+    page.driver.refresh()
+    page.see("#panel-text", "A session token of another place.")
+    for number, title in enumerate(page.texts("#hits .open"), 1):
+        page.click(f"#hits > li:nth-child({number}) .why")
+        page.see("#preview-title", title)
+        page.wait(lambda: page.texts("#panel-why") != [""])
+    # Outside of the answer, its own workspace explains a hit.
+    page.open("?q=stale&mode=keyword&workspace=*&hit=docs/release.md&tab=why")
+    page.see("#panel-why", "It is not in the answer.")
+    page.open("?workspace=*&view=status")
+    page.see("#state", "documents")
 
 
 def module(page: WebPage, name: str, script: str) -> object:

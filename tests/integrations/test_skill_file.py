@@ -29,7 +29,7 @@ def test_its_commands_work(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
     (folder / "src" / "tokens.py").write_text("".join(f"TOKEN_{number} = {number}\n" for number in range(60)))
     monkeypatch.chdir(folder)
     assert run(["index"]) == 0
-    assert run(["remember", "We chose the database SQLite."]) == 0
+    assert run(["remember", "--here", "We chose the database SQLite."]) == 0
     assert len(COMMANDS) >= 6
     for line in COMMANDS:
         name, *arguments = shlex.split(line)

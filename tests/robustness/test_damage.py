@@ -252,10 +252,10 @@ def test_a_store_that_is_lost_is_missed_and_never_made_anew_in_silence(
     playground.settings = {"FINDLING_SNAPSHOT_AUTO_BYTES": "0"}
     playground.plant(FILES)
     playground.index()
-    assert playground.call("remember", "the quagga is extinct").code == 0
+    assert playground.call("remember", "--here", "the quagga is extinct").code == 0
     damage(playground.store_file)
     commands = (["search", playground.mark(3)], ["search", "--no-index", "bako"], ["index"], ["recall", "quagga"])
-    for command in (*commands, ["remember", "another"], ["ls"], ["status"], ["search", "bako", "part3"]):
+    for command in (*commands, ["remember", "--here", "another"], ["ls"], ["status"], ["search", "bako", "part3"]):
         code, out, err = playground.call(*command)
         assert (code, out) == (2, ""), command
         assert f"{playground.store_file} is {'empty' if damage is empty else 'gone'}" in err
@@ -275,7 +275,7 @@ def test_a_lost_store_comes_back_from_the_snapshot_that_was_made_by_itself(
 ) -> None:
     playground.plant(FILES)
     playground.index()
-    assert playground.call("remember", "the quagga is extinct").code == 0
+    assert playground.call("remember", "--here", "the quagga is extinct").code == 0
     answer = playground.call("search", playground.mark(3), "--json").out
     damage(playground.store_file)
     code, out, err = playground.call("search", playground.mark(3))
@@ -326,7 +326,7 @@ def test_a_store_of_another_workspace_is_told(
     playground.index()
     (tmp_path / "other").mkdir()
     other = new_playground(tmp_path / "other")
-    assert other.call("remember", "of the other one").code == 0
+    assert other.call("remember", "--here", "of the other one").code == 0
     shutil.copyfile(other.store_file, playground.store_file)
     code, out, err = playground.call("search", "bako")
     assert (code, out) == (2, "")
@@ -338,10 +338,10 @@ def test_a_store_of_another_workspace_is_told(
 def test_a_store_that_was_set_back_is_told_and_taken_when_that_is_wanted(playground: Playground) -> None:
     playground.plant(3)
     playground.index()
-    assert playground.call("remember", "kept by the copy").code == 0
+    assert playground.call("remember", "--here", "kept by the copy").code == 0
     before = playground.store_file.read_bytes()
     for text in ("lost", "lost as well"):
-        assert playground.call("remember", text).code == 0
+        assert playground.call("remember", "--here", text).code == 0
     playground.store_file.write_bytes(before)
     code, out, err = playground.call("recall", "kept")
     assert (code, out) == (2, "")
@@ -419,7 +419,7 @@ def test_a_healthy_index_on_a_full_disk_is_searched(playground: Playground, left
         os.truncate(fill, fill.stat().st_size - left)
         document, err = playground.search(playground.mark(3), apart=True)
         assert (document["hits"], document["degraded"], err) == (before, [], "")
-        code, out, err = playground.run("remember", "there is no room for this")
+        code, out, err = playground.run("remember", "--here", "there is no room for this")
         assert (code, out) == (2, "")
         assert "no space left" in err
         for command in (("forget", "part3", "--force"), ("glossary", "add", "PO", "purchase order"), ("compact",)):
@@ -428,7 +428,7 @@ def test_a_healthy_index_on_a_full_disk_is_searched(playground: Playground, left
             assert "no space left" in err, "and not that somebody had opened it read-only"
         fill.unlink()
         resize("100m")
-        assert playground.call("remember", "there is room for this").code == 0
+        assert playground.call("remember", "--here", "there is room for this").code == 0
         playground.assert_sound()
 
 
@@ -441,14 +441,14 @@ def test_what_killed_writers_have_left_is_removed_by_the_next_one(playground: Pl
     left += [snapshots / ".first.sqlite.part-17", snapshots / ".restoring" / "index.sqlite"]
     for path in left:
         path.write_text("half of it")
-    assert playground.call("remember", "a thing").code == 0
+    assert playground.call("remember", "--here", "a thing").code == 0
     assert [path for path in left if path.exists()] == []
 
 
 def test_a_leg_that_the_next_search_levels_needs_no_repair(playground: Playground) -> None:
     playground.plant(3)
     playground.index()
-    assert playground.call("remember", "the quagga is extinct").code == 0
+    assert playground.call("remember", "--here", "the quagga is extinct").code == 0
     code, out, _ = playground.call("doctor")
     assert code == 0
     assert "keyword leg: 1 change behind, the next search catches up" in out

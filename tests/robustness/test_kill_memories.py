@@ -83,7 +83,7 @@ def count(playground: Playground, rid: str) -> int:
 
 
 def test_a_recall_does_not_wait_for_a_writer(playground: Playground) -> None:
-    rid = playground.call("remember", "A shared thing.").out.strip()
+    rid = playground.call("remember", "--here", "A shared thing.").out.strip()
     lock = playground.workspace / "write.lock"
     holder = playground.start_code(HOLDER, str(lock))
     assert holder.stdout is not None
@@ -97,14 +97,14 @@ def test_a_recall_does_not_wait_for_a_writer(playground: Playground) -> None:
     assert count(playground, rid) == 2
     holder.kill()
     holder.communicate()
-    assert playground.call("remember", "Another thing.").code == 0
+    assert playground.call("remember", "--here", "Another thing.").code == 0
     assert count(playground, rid) == 2
     with SqliteStore.open(playground.store_file, readonly=True) as store:
         assert store.accesses([rid])[rid].count == 2
 
 
 def test_many_recall_at_once_while_others_count_in(playground: Playground) -> None:
-    rids = [playground.call("remember", f"A shared thing, {name}.").out.strip() for name in ("one", "two")]
+    rids = [playground.call("remember", "--here", f"A shared thing, {name}.").out.strip() for name in ("one", "two")]
     each, processes = 20, 2
     recalling = [playground.start_code(RECALLER, str(each)) for _ in range(processes)]
     for process in recalling:
@@ -177,3 +177,23 @@ def test_what_remember_has_printed_is_there_after_a_kill(playground: Playground)
             assert found == set(kept)
     assert len(set(kept.values())) == len(kept)
     playground.assert_sound()
+
+
+def test_what_a_person_has_remembered_is_there_after_a_kill(playground: Playground) -> None:
+    """The first turn is killed while the personal workspace is made, or right after it."""
+    chance = random.Random(6)
+    printed: set[str] = set()
+    code = REMEMBERER.replace('findling.open(".")', 'findling.open(workspace="personal")')
+    assert code != REMEMBERER
+    for turn in range(REMEMBER_KILLS):
+        process = playground.start_code(code)
+        assert process.stdout is not None
+        for _ in range(turn):
+            printed.add(process.stdout.readline().strip())
+        time.sleep(chance.uniform(0, 0.6 if not turn else 0.1))
+        process.send_signal(signal.SIGKILL)
+        printed.update(process.communicate()[0].split())
+        with playground.open() as engine:
+            kept = {memory.rid for memory in engine.memories.list()}
+            assert printed <= kept
+            assert {one.rid for one in engine.memories.recall("fact", limit=1000, mode="keyword")} == kept

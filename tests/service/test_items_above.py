@@ -190,7 +190,7 @@ def test_what_cannot_be_searched_above_is_told(
     answer = below.search("walrus")
     assert names(answer) == names(alone)
     (missing,) = answer.degraded
-    assert f"the items of {tree} are not searched" in missing.what
+    assert f"{tree} is not searched" in missing.what
     assert answer.quality == "reduced"
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import findling
 from findling.domain.plans import Plan
-from findling.service.export.searching_across import AcrossAnswer, search_across
 
 TEXTS = {
     "pool.md": "# Pool\n\nThe connection pool waits for a free connection.\n",
@@ -86,16 +85,13 @@ def test_a_quote_in_capitals_or_in_a_sentence_finds(engine: findling.Engine) -> 
 
 
 def test_several_workspaces_relax_only_when_all_are_empty(engine: findling.Engine, tmp_path: Path) -> None:
-    def ask(query: str) -> AcrossAnswer:
-        return search_across(
-            findling.SearchRequest(query=query),
-            home=tmp_path / "home",
-            names=[str(engine.root)],
-            settings_for=lambda _: settings_in(tmp_path),
-        )
-
-    found = ask('"pool connection"')
-    assert found.hits == ()
-    assert {hit.hit.path for hit in found.relaxed} == {"pool.md", "cache.md"}
-    assert found.to_dict()["relaxed"][0]["path"] in TEXTS
-    assert ask('"connection pool"').relaxed == ()
+    other = tmp_path / "other"
+    other.mkdir()
+    with findling.open(other, settings=settings_in(tmp_path)) as elsewhere:
+        found = elsewhere.search('"pool connection"', scope=str(engine.root))
+        assert found.hits == ()
+        assert {(hit.workspace, hit.path) for hit in found.relaxed} == {
+            (str(engine.root), "pool.md"),
+            (str(engine.root), "cache.md"),
+        }
+        assert elsewhere.search('"connection pool"', scope=str(engine.root)).relaxed == ()

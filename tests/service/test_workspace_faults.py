@@ -22,10 +22,8 @@ from findling.domain.errors import (
     UntrustedSettingError,
     UsageError,
 )
-from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.export.searching_across import search_across
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
@@ -151,12 +149,11 @@ def test_one_workspace_of_a_newer_format_does_not_keep_the_others_from_answering
         folder = engine.home
     with closing(sqlite3.connect(folder / STORE_FILE)) as connection, connection:
         connection.execute("UPDATE header SET format = 99, min_reader = 99")
-    answer = search_across(
-        SearchRequest(query="token"), home=home, names=(str(root), "team"), settings_for=lambda _: settings
-    )
-    assert answer.asked == ("team",)
+    with open_engine(workspace="team", settings=settings) as engine:
+        answer = engine.search("token", scope=f"{root},team")
+    assert answer.total == 1
     (missing,) = answer.degraded
-    assert missing.what.startswith(f"{folder}: ")
+    assert missing.what.startswith(f"{folder} is not searched: ")
 
 
 def test_a_leg_of_another_version_is_not_said_to_be_missing(root: Path, settings: Settings) -> None:

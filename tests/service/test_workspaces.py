@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from findling.domain.errors import (
+    CorruptError,
     InvalidValueError,
     NotFoundError,
     PathNotFoundError,
     UntrustedSettingError,
     UsageError,
 )
-from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
-from findling.service.engine.engine import Engine
-from findling.service.export.searching_across import search_across
+from findling.domain.results import SearchAnswer
+from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.quotas import Quota
@@ -413,27 +413,33 @@ def two(home: Path, root: Path) -> Path:
     return home
 
 
-def ask(home: Path, *names: str, shared: bool = False, **options: object) -> list[tuple[str, str]]:
-    request = SearchRequest(query="token", **options)  # type: ignore[arg-type]
-    answer = search_across(request, home=home, names=names, shared=shared, settings_for=lambda _: SETTINGS)
-    return [(found.workspace, found.hit.rid) for found in answer.hits]
+def asked(home: Path, scope: str, **options: Any) -> SearchAnswer:
+    """The answer to a question that is put in a folder without an index."""
+    settings = SETTINGS.override({"store.home": str(home)}, "test")
+    with open_engine(home.parent, settings=settings) as engine:
+        return engine.search("token", scope=scope, **options)
+
+
+def ask(home: Path, scope: str, **options: Any) -> list[tuple[str, str]]:
+    return [(hit.workspace, hit.rid) for hit in asked(home, scope, **options)]
 
 
 def test_only_what_is_named_or_shared_is_asked(two: Path, root: Path) -> None:
-    assert {workspace for workspace, _ in ask(two, shared=True)} == {"team"}
+    assert {workspace for workspace, _ in ask(two, "shared")} == {"team"}
     assert {workspace for workspace, _ in ask(two, str(root))} == {str(root)}
-    assert {workspace for workspace, _ in ask(two, "team", str(root))} == {"team", str(root)}
-    assert len(ask(two, "team", "team", shared=True)) == 2
-    with pytest.raises(UsageError, match="no workspace was named"):
-        ask(two)
+    assert {workspace for workspace, _ in ask(two, f"team, {root}")} == {"team", str(root)}
+    assert len(ask(two, "team,team")) == 2
     with pytest.raises(NotFoundError):
         ask(two, "absent")
+    change_workspace("team", home=two, shared=False)
+    with pytest.raises(UsageError, match="no workspace is shared"):
+        ask(two, "shared")
 
 
 def test_a_page_is_cut_from_the_ranking_of_all(two: Path, root: Path) -> None:
-    everything = ask(two, "team", str(root))
+    everything = ask(two, f"team,{root}")
     assert len(everything) == 3
-    assert ask(two, "team", str(root), limit=1, offset=1) == everything[1:2]
+    assert ask(two, f"team,{root}", limit=1, offset=1) == everything[1:2]
 
 
 def test_who_is_restricted_asks_only_what_is_shared(two: Path, root: Path) -> None:
@@ -443,33 +449,33 @@ def test_who_is_restricted_asks_only_what_is_shared(two: Path, root: Path) -> No
 
 
 def test_each_workspace_decides_what_a_restricted_caller_sees(two: Path) -> None:
-    assert ask(two, shared=True, principals=("user:ann",)) == [("team", "decision:1")]
+    assert ask(two, "shared", principals=("user:ann",)) == [("team", "decision:1")]
     assert ask(two, "team", principals=("user:bob",)) == [("team", "decision:2")]
     assert ask(two, "team", principals=()) == []
 
 
 def test_an_unreadable_workspace_is_named_and_the_others_answer(two: Path, root: Path) -> None:
     (locate(root, home=two).folder / STORE_FILE).write_bytes(b"no database at all" * 100)
-    request = SearchRequest(query="token")
-    answer = search_across(request, home=two, names=("team", str(root)), settings_for=lambda _: SETTINGS)
-    assert answer.asked == ("team",)
+    answer = asked(two, f"{root},team")
+    assert {hit.workspace for hit in answer} == {"team"}
     assert len(answer.hits) == 2
     assert any("damaged" in str(missing) for missing in answer.degraded)
+    with pytest.raises(CorruptError):
+        asked(two, str(root))
 
 
 def test_what_was_never_indexed_is_not_indexed_by_the_way(two: Path, root: Path) -> None:
     create_workspace("later", home=two, root=root)
-    request = SearchRequest(query="token")
-    answer = search_across(request, home=two, names=("later", "team"), settings_for=lambda _: SETTINGS)
-    assert answer.asked == ("team",)
-    assert "later: it has not been indexed yet" in str(answer.degraded[0])
+    answer = asked(two, "later,team")
+    assert {hit.workspace for hit in answer} == {"team"}
+    assert "later is not searched: it has not been indexed yet" in str(answer.degraded[0])
 
 
-def test_the_answer_is_json(two: Path) -> None:
-    request = SearchRequest(query="token")
-    answer = search_across(request, home=two, shared=True, settings_for=lambda _: SETTINGS)
-    document = json.loads(json.dumps(answer.to_dict(), default=str))
-    assert document["total"] == 2
-    assert [hit["workspace"] for hit in document["hits"]] == ["team", "team"]
-    with pytest.raises(UsageError, match="no cursor"):
-        search_across(SearchRequest(query="token", cursor="x"), home=two, shared=True)
+def test_those_that_are_named_are_brought_up_to_date(two: Path, root: Path) -> None:
+    (root / "new.md").write_text("A token of today.")
+    assert (str(root), "file:new.md") in ask(two, f"{root},team")
+
+
+def test_an_answer_of_several_has_no_cursor(two: Path) -> None:
+    with pytest.raises(InvalidValueError, match="no cursor"):
+        asked(two, "shared", cursor="x")

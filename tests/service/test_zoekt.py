@@ -35,7 +35,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def grep(tree: Path, url: str, **asked: object) -> GrepAnswer:
-    changes = {"exact.engine": "zoekt", "exact.url": url, "store.home": str(tree.parent / "home")}
+    changes = {"exact.url": url, "store.home": str(tree.parent / "home")}
     settings = load_settings(tree).override({**changes, "search.mode": "keyword"}, "test")
     with findling.open(tree, settings=settings) as engine:
         return engine.exact.grep(GrepRequest(patterns=("needle",), **asked))  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ __all__ = [
     "FACETS",
     "GROUPS",
     "LEAVES",
+    "SCOPES",
     "All",
     "Any",
     "Field",
@@ -48,6 +49,10 @@ FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year", "fil
 `file` is all files, or ids of what is no file, each with the number of its passages that match. `entity` is the names
 that the graph knows in them.
 """
+
+
+SCOPES = ("here", "all")
+"""Scopes that every face offers: the workspace that is asked, or all that the caller may see."""
 
 
 @record()
@@ -228,7 +233,8 @@ class SearchRequest:
     the answer is cut to `limit`. Without a `plan` that of the `profile` is carried out, and without one that of the
     settings; `changes` are fields of that plan with other values. `in_context` has the project file scope it.
     `within` is the part of the root that is asked, and that paths of `filters` are relative to; `None` is the part that
-    was opened. `cursor` is the `next_cursor` of an earlier answer to the same question, and takes the place of
+    was opened. `scope` is `here`, `all` for every workspace that the caller may see, `shared`, or names with commas
+    between them. `cursor` is the `next_cursor` of an earlier answer to the same question, and takes the place of
     `offset`. `facets` are properties whose values are counted. `principals` is who asks, `None` for the owner of the
     workspace, who sees everything; an empty tuple is nobody and finds nothing. `quick` leaves out what takes long:
     reading on, reranking, and most of a long index run. After `timeout_s`, if that is not 0, an answer is made of what
@@ -252,6 +258,7 @@ class SearchRequest:
     within: str | None = None
     quick: bool = False
     timeout_s: float = 0.0
+    scope: str = SCOPES[0]
 
 
 class Variant(NamedTuple):

@@ -24,6 +24,7 @@ from findling.domain.reports import Progress
 from findling.domain.results import Degradation, SearchAnswer
 from findling.service.engine.client import LocalClient, Refreshed
 from findling.service.settings.settings import Settings
+from findling.service.workspace.scope import FOLDERS, PERSON
 from findling.service.workspace.workspace import is_vast
 
 __all__ = ["Connect", "Desk", "for_caller", "local_desk", "naming", "told"]
@@ -61,16 +62,26 @@ Connect = Callable[[], AbstractContextManager[LocalClient]]
 
 
 class Desk(NamedTuple):
-    """The caller, the settings that hold for it, and how it connects to the workspace.
+    """The caller, the settings that hold for it, and how its client is opened.
 
     With `looks_first`, a search first indexes what has changed on disk; `notes` say what kept it from that.
     """
 
     caller: Caller
     settings: Settings
-    connect: Connect
+    opens: Connect
     looks_first: bool = False
     notes: Sequence[Degradation] = ()
+
+    @contextmanager
+    def connect(self) -> Iterator[LocalClient]:
+        """The workspace for as long as its client is used; personal memories are within reach unless a person says no.
+
+        Memories of other folders are not: what an agent was told in one project is not for those in another.
+        """
+        with self.opens() as client:
+            client.engine = client.engine.reaching(PERSON if self.settings["mcp.personal"] else FOLDERS)
+            yield client
 
     def refresh(
         self, on_progress: Progress | None = None, question: str | None = None, *, patience_s: float = 0.0

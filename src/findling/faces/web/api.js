@@ -1,5 +1,7 @@
 // The HTTP API, and what can go wrong on the way to it.
 
+import { ALL } from "./state.js";
+
 const TOKEN = "findling-token";
 const MOST_TRIES = 3;
 const LONGEST_WAIT_S = 5;
@@ -48,8 +50,11 @@ function pause(milliseconds, signal) {
   });
 }
 
-async function send(path, query, body, method, signal) {
+async function send(path, { workspace, ...query }, body, method, signal) {
   const address = new URL(path, location.origin);
+  // Only a search asks all workspaces, by its scope; everything else is about the served one then.
+  if (workspace && workspace !== ALL) query.workspace = workspace;
+  if (body?.workspace === ALL) body = { ...body, workspace: "" };
   for (const [name, value] of Object.entries(query)) {
     for (const one of [value].flat()) if (one !== undefined && one !== "") address.searchParams.append(name, one);
   }

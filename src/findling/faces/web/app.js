@@ -10,8 +10,9 @@ import { listenToKeys } from "./keys.js";
 import { makePreview } from "./preview.js";
 import { clearResults, showAnswer, showStage, showTrouble } from "./results.js";
 import { makeSearcher } from "./search.js";
-import { addressOf, isAsked, questionOf, settled, stateOf, TABS } from "./state.js";
+import { addressOf, ALL, isAsked, questionOf, settled, stateOf, TABS } from "./state.js";
 import { makeStatus } from "./status.js";
+import { shortName } from "./texts.js";
 import { makeThemes } from "./themes.js";
 
 const NARROW = matchMedia("(max-width: 64rem)");
@@ -68,6 +69,7 @@ function showState() {
   }
   for (const radio of document.querySelectorAll("#modes input")) radio.checked = radio.value === state.mode;
   if (byId("workspace").value !== state.workspace) byId("workspace").value = state.workspace;
+  byId("query").placeholder = state.workspace === ALL ? "Search in everything you have" : "Search";
   show(byId("welcome"), !isAsked(state));
   showThemesLink();
 }
@@ -183,17 +185,15 @@ async function showWorkspaces() {
     const labelOf = (one) => one.label || one.name;
     const served = workspaces.find((one) => one.is_default);
     const names = workspaces.filter((one) => !one.is_default).map(labelOf);
-    if (state.workspace && !names.includes(state.workspace)) names.push(state.workspace);
+    if (![ALL, "", ...names].includes(state.workspace)) names.push(state.workspace);
     const first = new Option((served && shortName(labelOf(served))) || "served here", "");
-    fill(byId("workspace"), first, names.map((name) => new Option(shortName(name), name)));
+    fill(byId("workspace"), first, new Option("All", ALL), names.map((name) => new Option(shortName(name), name)));
     byId("workspace").value = state.workspace;
     show(byId("chooser"), names.length > 0);
   } catch (error) {
     onTrouble(error);
   }
 }
-
-const shortName = (name) => (name.includes("/") ? name.split("/").slice(-2).join("/") : name);
 
 // What can be done
 

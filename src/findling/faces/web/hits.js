@@ -3,12 +3,13 @@
 import { miniBar } from "./bars.js";
 import { dayOf } from "./dates.js";
 import { h, reconcile } from "./dom.js";
-import { charactersBefore, counted, linesBox, marked, nameOf, visible } from "./texts.js";
+import { keyOf } from "./state.js";
+import { charactersBefore, counted, linesBox, marked, nameOf, shortName, visible } from "./texts.js";
 
 /** Have the list show these hits. `linkTo(id, tab)` gives the address at which one is opened. */
 export function showHits(list, hits, linkTo, { isBrowsing = false } = {}) {
   reconcile(list, hits, {
-    keyOf: (hit) => hit.id,
+    keyOf,
     signOf: (hit) => JSON.stringify([hit, isBrowsing]),
     make: (hit) => hitElement(hit, isBrowsing),
   });
@@ -18,7 +19,7 @@ export function showHits(list, hits, linkTo, { isBrowsing = false } = {}) {
 /** Neighbours by meaning: shorter, as they do not match. */
 export function showRelated(list, hits, linkTo) {
   reconcile(list, hits, {
-    keyOf: (hit) => hit.id,
+    keyOf,
     signOf: (hit) => JSON.stringify(hit),
     make: (hit) => {
       const first = linesElement(shownLines(hit).slice(0, 1));
@@ -66,13 +67,13 @@ function point(list, linkTo) {
   }
 }
 
-const titleLink = (hit) => h("a", { class: "open", data: { hit: hit.id } }, h("bdi", {}, visible(nameOf(hit))));
+const titleLink = (hit) => h("a", { class: "open", data: { hit: keyOf(hit) } }, h("bdi", {}, visible(nameOf(hit))));
 
 function hitElement(hit, isBrowsing) {
   const score = hit.score.toFixed(2);
   const why = h(
     "a",
-    { class: "why", data: { hit: hit.id, tab: "why" }, title: "Why it is here", "aria-label": `Score ${score}: why` },
+    { class: "why", data: { hit: keyOf(hit), tab: "why" }, title: "Why it is here", "aria-label": `Score ${score}: why` },
     miniBar(hit.receipt),
     h("span", {}, score),
   );
@@ -97,6 +98,7 @@ function whereElement(hit) {
   const line = place || (hit.line > (hit.path ? 0 : 1) ? `line ${hit.line}` : "");
   const successor = hit.receipt?.superseded_by?.at(-1);
   const parts = [
+    hit.workspace && h("bdi", { class: "workspace", title: visible(hit.workspace) }, visible(shortName(hit.workspace))),
     hit.type === "file" ? null : h("span", { class: "badge" }, hit.type),
     source === nameOf(hit) ? null : h("bdi", { class: "path" }, visible(source)),
     line,

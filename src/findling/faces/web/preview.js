@@ -6,7 +6,7 @@ import { byId, copy, fill, h, show } from "./dom.js";
 import { graphElement } from "./graph.js";
 import { receiptElement } from "./receipt.js";
 import { parametersOf } from "./search.js";
-import { addressOf, TABS, withName } from "./state.js";
+import { addressOf, located, TABS, withName } from "./state.js";
 import { citation, nameOf, visible } from "./texts.js";
 import { revealIn, textElement } from "./transcript.js";
 
@@ -31,7 +31,8 @@ export function makePreview({ go, say, onTrouble }) {
   }
 
   /** Show what the state says, with what is known of it from the answer. */
-  async function update(state, answer) {
+  async function update(asked, answer) {
+    const state = located(asked);
     show(byId("preview"), Boolean(state.hit));
     document.documentElement.toggleAttribute("data-preview", Boolean(state.hit));
     if (!state.hit) {
@@ -60,7 +61,7 @@ export function makePreview({ go, say, onTrouble }) {
   }
 
   async function load(state, answer, signal) {
-    const known = knownHit(answer, state.hit);
+    const known = knownHit(answer, state);
     byId("preview").setAttribute("aria-busy", "true");
     try {
       const [document_, own] = await Promise.all([
@@ -172,9 +173,9 @@ function linksFrom(state) {
 }
 
 /** What the answer knows of a hit: itself, one of its neighbours, or a further passage of a hit. */
-function knownHit(answer, id) {
+function knownHit(answer, { hit: id, workspace }) {
   const hits = [...(answer?.hits ?? []), ...(answer?.relaxed ?? []), ...(answer?.related ?? [])];
-  return { hit: hits.find((hit) => hit.id === id) };
+  return { hit: hits.find((hit) => hit.id === id && (hit.workspace || workspace) === workspace) };
 }
 
 /** The hit with its receipt: from the answer, or why it is not in there; without a question, where it stands. */

@@ -2,7 +2,7 @@
 
 import { ask, isAborted, pathOf } from "./api.js";
 import { nextDay } from "./dates.js";
-import { FACETS, questionOf } from "./state.js";
+import { ALL, FACETS, questionOf } from "./state.js";
 
 const QUICK_AFTER_MS = 120;
 const WHOLE_AFTER_MS = 500;
@@ -63,7 +63,8 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
     },
     /** The next page of an answer. */
     async more(state, cursor) {
-      return ask("/v1/search", { body: { ...bodyOf(state), cursor }, signal: calls.signal });
+      const page = state.workspace === ALL ? { offset: Number(cursor) } : { cursor };
+      return withNext(state, await ask("/v1/search", { body: { ...bodyOf(state), ...page }, signal: calls.signal }));
     },
   };
 }
@@ -97,7 +98,13 @@ async function wholeAnswer(state, signal) {
   chosen.forEach((name, place) => {
     facets[name] = others[place].facets[name];
   });
-  return { ...answer, facets };
+  return withNext(state, { ...answer, facets });
+}
+
+/** The answer of all workspaces has no cursor: its next page begins at an offset. */
+function withNext(state, answer) {
+  const next = state.workspace === ALL && answer.hits.length === PAGE ? answer.plan.offset + PAGE : 0;
+  return next ? { ...answer, next_cursor: String(next) } : answer;
 }
 
 function without(state, name) {
@@ -109,7 +116,8 @@ function without(state, name) {
 /** The request that a state stands for. */
 function bodyOf(state) {
   const body = { query: state.q.trim(), limit: PAGE, filters: filtersOf(state) };
-  if (state.workspace) body.workspace = state.workspace;
+  if (state.workspace === ALL) body.scope = "all";
+  else if (state.workspace) body.workspace = state.workspace;
   if (state.mode !== "hybrid") body.mode = state.mode;
   return body;
 }

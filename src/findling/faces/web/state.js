@@ -22,6 +22,20 @@ const START = Object.freeze({
   tab: "text",
 });
 
+/** Stands for every workspace, in the place of the name of one. */
+export const ALL = "*";
+
+const APART = "\u001f";
+
+/** The name of a hit in a state: its id, with its workspace where that is another one. */
+export const keyOf = (hit) => (hit.workspace ? hit.workspace + APART + hit.id : hit.id);
+
+/** The state with the workspace and the plain id of the hit that is opened. */
+export function located(state) {
+  const [workspace, id] = state.hit.split(APART);
+  return id === undefined ? state : { ...state, workspace, hit: id };
+}
+
 /** The state that an address stands for; what it does not understand it leaves out. */
 export function stateOf(address) {
   const given = new URL(address, "http://localhost/").searchParams;

@@ -109,3 +109,6 @@ export function citation({ path, rid, line, place }) {
   if (place) return `${source} (${place})`;
   return line > (path ? 0 : 1) ? `${source}:${line}` : source;
 }
+
+/** The end of a path, or a name as it is. */
+export const shortName = (name) => (name.includes("/") ? name.split("/").slice(-2).join("/") : name);

@@ -61,7 +61,7 @@ LARGEST_FACTOR = _LOWEST_FACTOR + _FACTOR_SPAN
 """The factor of the greatest importance: 1.43 times that of the least one."""
 
 _FULL = 8.0  # deviations above unrelated texts that count as full closeness, as for every search by meaning
-_BEFORE = "accesses_before"
+_BEFORE, _HERE = "accesses_before", "here"
 _LONGEST_ID = 200
 
 
@@ -73,6 +73,7 @@ class Memory:
     first time. It holds from `since` to `until`, where that is known. `outcome` is that of remembering: `new`, `known`,
     `changed`, or `updated` by a near copy; empty in other answers. `supersedes` is the memory whose place it takes,
     `conflicts` those that may not hold together with it, `undo` the command that takes back a decision of remembering.
+    `workspace` holds it in a list of several workspaces; empty for the one that was asked. `here`: its folder keeps it.
     """
 
     rid: str
@@ -92,6 +93,8 @@ class Memory:
     supersedes: str = ""
     conflicts: tuple[str, ...] = ()
     undo: str = ""
+    workspace: str = ""
+    here: bool = False
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -160,7 +163,10 @@ class RecallAnswer:
 
 
 class Wish(NamedTuple):
-    """A text to remember. Without an `importance` a new memory gets 0.5 and a known one keeps its own."""
+    """A text to remember. Without an `importance` a new memory gets 0.5 and a known one keeps its own.
+
+    `here` keeps it to the folder that it is remembered in.
+    """
 
     text: str
     importance: float | None = None
@@ -170,6 +176,7 @@ class Wish(NamedTuple):
     id: str = ""
     source: str = ""
     span: Span = Span()
+    here: bool = False
 
 
 def checked_wish(wish: Wish) -> Wish:
@@ -221,6 +228,7 @@ def make_resource(wish: Wish, rid: str, now: float, *, accesses_before: int = 0)
     given = format(_USUAL_IMPORTANCE if wish.importance is None else wish.importance, "g")
     before = {_BEFORE: str(accesses_before)} if accesses_before else {}
     source = {"source": wish.source} if wish.source else {}
+    source |= {_HERE: "yes"} if wish.here else {}
     return Resource(
         rid=rid,
         type=MEMORY,
@@ -274,6 +282,7 @@ def make_memory(resource: Resource, text: str, access: Access | None, now: float
         source=resource.fields.get("source", ""),
         outcome=outcome,
         supersedes=resource.fields.get("supersedes", ""),
+        here=_HERE in resource.fields,
     )
 
 

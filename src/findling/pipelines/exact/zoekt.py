@@ -62,7 +62,7 @@ def _answer(url: str, body: dict[str, Any]) -> dict[str, Any]:
         finally:
             connection.close()
     except (OSError, HTTPException, ValueError) as error:
-        hint = "zoekt-webserver -rpc -index DIR, or findling config set exact.engine own"
+        hint = "zoekt-webserver -rpc -index DIR, or findling config remove exact.url"
         raise ProviderError(f"Zoekt at {url} cannot be reached: {error}", hint=hint) from error
     return _result(url, status, text)
 

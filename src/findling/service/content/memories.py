@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import FindlingError, NotFoundError
-from findling.domain.permissions import EVERYONE
+from findling.domain.permissions import EVERYONE, check_principal
 from findling.domain.queries import SearchRequest
 from findling.domain.records import Access
 from findling.domain.resources import Document, Resource
@@ -49,20 +49,23 @@ class WorkspaceMemories:
     """The memories of one workspace.
 
     `search` answers a request as `Engine.search` does, from this workspace alone, without a look at its files.
-    `above` gives the memories of the folders above by their folder. `clock` gives seconds since the epoch.
+    `others` gives the memories that the owner asks, too, nearest first; `label` names this workspace among them. Those
+    from `elsewhere` keep what belongs to their folder. `clock` gives seconds since the epoch.
     """
 
     def __init__(
         self,
         writer: WorkspaceWriter,
         search: Callable[[SearchRequest], SearchAnswer],
+        label: str = "",
+        others: Callable[[], Iterable[WorkspaceMemories]] = tuple,
         *,
-        above: Callable[[], Mapping[str, WorkspaceMemories]] = dict,
+        elsewhere: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._writer = writer
         self._search = search
-        self._above = above
+        self._label, self._others, self._is_elsewhere = label, others, elsewhere
         self._clock = clock
         self._log = AccessLog(writer.files.folder, clock=clock)
         self._recaller = Recaller(writer, search, self._log, clock)
@@ -90,16 +93,17 @@ class WorkspaceMemories:
         source: str = "",
         since: str = "",
         until: str = "",
+        here: bool = False,
         principals: tuple[str, ...] | None = None,
     ) -> Memory:
         """Keep a text. The same text again is an access to the same memory, which may raise its importance.
 
         A near copy updates the memory that says the same; a newer value of a fact supersedes the older one. An `id`
-        names the memory; another text under it replaces the old one. `since` and `until` are days. With `principals`,
-        only memories that they may see count. Raises InvalidValueError for a wrong value, and as
-        `WorkspaceWriter.writing` does.
+        names the memory; another text under it replaces the old one. `since` and `until` are days. `here` keeps it to
+        the folder: no other one recalls it. With `principals`, only memories that they may see count. Raises
+        InvalidValueError for a wrong value, and as `WorkspaceWriter.writing` does.
         """
-        wish = checked_wish(Wish(text, importance, tags, author, visibility, id, source))
+        wish = checked_wish(Wish(text, importance, tags, author, visibility, id, source, here=here))
         wish = self._truth.with_span(wish, since, until)
         now = self._clock()
         with self._writer.writing() as put:
@@ -171,18 +175,18 @@ class WorkspaceMemories:
         """The memories that answer a query, best first; an access of each is noted, without a lock.
 
         A memory without a word of the query must be close to it in meaning. `mode` is `hybrid`, `keyword` or
-        `semantic`, by default that of the settings. The owner recalls the memories of the folders above, too. `at` is
-        a day: the answer is that of then. `all_versions` also recalls what does not hold any more. Raises
-        InvalidValueError for a limit, mode, importance or day that cannot be.
+        `semantic`, by default that of the settings. The owner recalls those of other workspaces, too. `at` is a day:
+        the answer is that of then. `all_versions` also recalls what does not hold any more. Raises InvalidValueError
+        for a limit, mode, importance or day that cannot be.
         """
         asked = Recall(query, limit, mode, min_importance, principals, at, all_versions).checked(self._clock())
         asked = self._recaller.timed(asked)
-        places = {"": self, **(self._above() if principals is None else {})}
+        places = self._places(principals)
         answers: dict[str, RecallAnswer] = {}
         degraded: list[Degradation] = []
         for label, place in places.items():
             try:
-                found = place._recaller.recalled(asked)
+                found = place._recaller.recalled(asked._replace(elsewhere=place._is_elsewhere))
             except FindlingError as error:
                 if place is self:
                     raise
@@ -195,9 +199,8 @@ class WorkspaceMemories:
             others = [one for one in found.memories if not any(store.document(one.rid) for store in stores)]
             labelled = [replace(one, hit=replace(one.hit, workspace=label)) for one in others]
             answers[label] = replace(found, memories=tuple(labelled))
-        everything = [one for answer in answers.values() for one in answer.memories]
-        best = newer_first(everything, asked)[:limit]
-        lead = next((answer for answer in answers.values() if answer.memories), answers[""])
+        best = newer_first([one for answer in answers.values() for one in answer.memories], asked)[:limit]
+        lead = next((answer for answer in answers.values() if answer.memories or answer.left_out), answers[""])
         noted = [
             place._log.append([one.rid for one in best if one.hit.workspace == label])
             for label, place in places.items()
@@ -206,27 +209,37 @@ class WorkspaceMemories:
 
     def forget(self, ids: Iterable[str]) -> int:
         """Delete memories for good; returns how many there were. Raises as `WorkspaceWriter.writing` does."""
-        rids = list(dict.fromkeys(_rid(id_) for id_ in ids))
-        if not self._writer.exists or not any(self._writer.store.document(rid) for rid in rids):
-            return 0
-        with self._writer.writing() as put:
-            self._fold_held()
-            return put((), rids)
+        rids, count = set(map(_rid, ids)), 0
+        for place in self._places(None).values():
+            if held := [rid for rid in rids if place._holds(rid)]:
+                with place._writer.writing() as put:
+                    place._fold_held()
+                    count += put((), held)
+                rids -= set(held)
+        return count
 
     def get(self, id: str) -> Memory:  # noqa: A002 - what everybody calls it
         """One memory, which is no access. Raises NotFoundError when there is none of this id."""
-        document = self._writer.store.document(_rid(id)) if self._writer.exists else None
+        place = self._holding(None, id)
+        document = place._writer.store.document(_rid(id)) if place._writer.exists else None
         if document is None:
             raise NotFoundError(f"there is no memory {_rid(id)}", hint="findling recall lists them")
-        access = self._log.counts(self._writer.store, [document.resource.rid])
+        access = place._log.counts(place._writer.store, [document.resource.rid])
         return make_memory(document.resource, document.text, access.get(document.resource.rid), self._clock())
 
     def list(self, *, principals: tuple[str, ...] | None = None, all_versions: bool = True) -> Sequence[Memory]:
-        """All memories that a caller may see, the most important first, which is no access.
+        """All memories that a caller may see, of other workspaces, too, the most important first; this is no access.
 
         Without `all_versions`, only those that hold now. Only the owner learns who else sees a memory, and how often
         and when it was recalled.
         """
+        listed: dict[str, Memory] = {}
+        for label, place in self._places(principals).items():
+            for one in place._listed(principals, all_versions=all_versions):
+                listed.setdefault(one.rid, replace(one, workspace=label))  # the nearest folder wins an id
+        return sorted(listed.values(), key=lambda memory: (-memory.importance, memory.rid))
+
+    def _listed(self, principals: tuple[str, ...] | None, *, all_versions: bool) -> Sequence[Memory]:
         if not self._writer.exists:
             return []
         store, now = self._writer.store, self._clock()
@@ -243,38 +256,54 @@ class WorkspaceMemories:
             ]
         accesses = self._recaller.accesses(hits, principals)
         memories = [make_memory(one.resource, one.text, accesses.get(one.resource.rid), now) for one in documents]
-        memories = [_seen_by(one, principals) for one in memories]
-        return sorted(memories, key=lambda memory: (-memory.importance, memory.rid))
+        return [_seen_by(one, principals) for one in memories if not (self._is_elsewhere and one.here)]
 
     def history(self, id: str, *, principals: tuple[str, ...] | None = None) -> Sequence[MemoryVersion]:  # noqa: A002
         """All states of the fact that a memory tells, the present one first. Raises NotFoundError."""
-        return self._truth.history(id, principals)
+        return self._holding(principals, id)._truth.history(id, principals)
 
     def undo(self, id: str, *, principals: tuple[str, ...] | None = None) -> Undone:  # noqa: A002
         """Take back the latest decision about a memory; both texts stay.
 
         Raises NotFoundError, and InvalidValueError when nothing was decided.
         """
-        return self._truth.undo(id, principals)
+        return self._holding(principals, id)._truth.undo(id, principals)
 
     def review(self, *, principals: tuple[str, ...] | None = None) -> MemoryReview:
-        """The pairs of memories that may not hold together and wait for a decision."""
-        from findling.service.content.memory_review import MemoryReviewer
+        """The pairs of memories that may not hold together and wait for a decision; both are of one workspace."""
+        from findling.service.content.memory_review import MemoryReview, MemoryReviewer
 
-        return MemoryReviewer(self._writer, self._clock).review(principals)
+        places = self._places(principals).values()
+        found = [MemoryReviewer(one._writer, one._clock).review(principals) for one in places]
+        trouble = next((one.trouble for one in found if one.trouble is not None), None)
+        return MemoryReview(pairs=tuple(pair for one in found for pair in one.pairs), trouble=trouble)
 
     def decide(self, newer: str, older: str, decision: str, *, principals: tuple[str, ...] | None = None) -> Undone:
         """Decide on a pair: `keep` both, `merge` them, or have the newer one `supersede` the older one.
 
         Raises NotFoundError, and InvalidValueError for what cannot be decided.
         """
-        return self._truth.decide(newer, older, decision, principals)
+        return self._holding(principals, newer, older)._truth.decide(newer, older, decision, principals)
 
     def fold(self) -> None:
         """Count the accesses that recalls have noted, under the lock. Raises as `OpenedWorkspace.writing` does."""
         if self._writer.exists:
             with self._writer.files.writing():
                 self._fold_held()
+
+    def _places(self, principals: tuple[str, ...] | None) -> dict[str, WorkspaceMemories]:
+        """The memories that answer a caller, by their names in an answer; the own ones have none."""
+        list(map(check_principal, principals or ()))
+        others = self._others() if principals is None else ()
+        return {"": self, **{one._label: one for one in others}}
+
+    def _holding(self, principals: tuple[str, ...] | None, *ids: str) -> WorkspaceMemories:
+        """The nearest place that holds all of these memories; this one where there is none."""
+        rids, places = [_rid(id_) for id_ in ids], self._places(principals).values()
+        return next((place for place in places if all(map(place._holds, rids))), self)
+
+    def _holds(self, rid: str) -> bool:
+        return self._writer.exists and self._writer.store.document(rid) is not None
 
     def _fold_held(self) -> None:
         store = self._writer.store

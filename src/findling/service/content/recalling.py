@@ -55,7 +55,10 @@ _NO_VECTORS = Degradation(
 
 
 class Recall(NamedTuple):
-    """A question to memories. `at` is a day as people write it, and empty for now; `moment` is its end in seconds."""
+    """A question to memories. `at` is a day as people write it, and empty for now; `moment` is its end in seconds.
+
+    `elsewhere`: it was put to another folder.
+    """
 
     query: str
     limit: int = 10
@@ -64,6 +67,7 @@ class Recall(NamedTuple):
     principals: tuple[str, ...] | None = None
     at: str = ""
     all_versions: bool = False
+    elsewhere: bool = False
     moment: float | None = None
     time: AskedTime | None = None
 
@@ -234,7 +238,7 @@ class Recaller:
             step = None if timed is None else time_step(chunk.resource, held, chunk.text, timed)
             if asked.moment is not None or (step is not None and step.factor >= 1):
                 hit = _as_of_then(hit)
-            if memory.importance >= asked.min_importance:
+            if memory.importance >= asked.min_importance and not (asked.elsewhere and memory.here):
                 recalled.append(make_recalled(hit, memory, reasons, now, step))
         return newer_first(recalled, asked)
 

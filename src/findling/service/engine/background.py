@@ -28,7 +28,7 @@ class Embedding(NamedTuple):
 
 def read_on(engine: Engine, settings: Settings) -> Embedding | None:
     """Start a process that embeds the passages without vectors, unless the settings say no or one runs."""
-    if settings["semantic.refine"] != "background":
+    if settings["semantic.refine"] != "background" or not engine.writer.exists:
         return None
     meaning = engine.reading()
     waiting = meaning["of"] - meaning["read"]

@@ -192,7 +192,7 @@ class LocalClient(Viewer):
         started, is_kept = time.perf_counter(), False
         asked = self._asked(request, options)
         try:
-            if self._answers is None or refresh or refreshed.notes:
+            if self._answers is None or refresh or refreshed.notes or asked.scope == "all":
                 answer = self.engine.search(asked, refresh=refresh, on_progress=on_progress, notes=refreshed.notes)
             else:
                 answer, is_kept = self._kept_or_found(asked, self._answers)
@@ -205,8 +205,7 @@ class LocalClient(Viewer):
         if refreshed.seconds and not is_kept:
             timings["refresh"] = round(timings.get("refresh", 0.0) + refreshed.seconds * 1000, 3)
         if self._statistics is not None:
-            degraded = len(answer.degraded)
-            self._statistics.answered(answer.strategy, seconds, degraded=degraded, cached=is_kept)
+            self._statistics.answered(answer.strategy, seconds, degraded=len(answer.degraded), cached=is_kept)
         self._lacks_vectors = answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]
         return changed(answer, timings_ms=timings_for(asked.principals, timings), served_by=self._served_by)
 
@@ -293,7 +292,7 @@ class LocalClient(Viewer):
 
         It is the one that the same search with that limit would have given, without asking again.
         """
-        if count >= len(answer.hits):
+        if count >= len(answer.hits) or request.scope == "all":
             return answer.next_cursor
         if count < 1:
             return ""
@@ -309,8 +308,9 @@ class LocalClient(Viewer):
 
         One look serves all of them: to fetch each reads its whole document again, 100 times 12 MB in 35 CPU seconds.
         """
-        known = self.passages([hit.id for hit in hits]) if hits else {}
-        return [known[hit.id] if hit.id in known else self._text_above(hit) for hit in hits]
+        own = [hit.id for hit in hits if not hit.workspace]
+        known = self.passages(own) if own else {}
+        return [self._text_beside(hit) if hit.workspace else known.get(hit.id) for hit in hits]
 
     def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
         asked = super()._asked(request, options)
@@ -339,9 +339,9 @@ class LocalClient(Viewer):
             return self._kept_or_found(asked, answers, again=False)
         return answer, False
 
-    def _text_above(self, hit: Hit) -> str | None:
-        """The text of a hit of the folders above."""
+    def _text_beside(self, hit: Hit) -> str | None:
+        """The text of a hit of another workspace."""
         try:
-            return self.fetch(hit.id).text
+            return self.fetch(hit.id, workspace=hit.workspace).text
         except NotFoundError:
             return None

@@ -7,18 +7,27 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.queries import SearchRequest
+from findling.domain.errors import InvalidValueError, NotFoundError, NotIndexedError
+from findling.domain.queries import SCOPES, SearchRequest
 from findling.domain.values import changed
-from findling.service.engine.services import WorkspaceServices
-from findling.service.index.index import Index
-from findling.service.settings.settings import Settings, load_settings, plan_of
-from findling.service.workspace.scope import Scoped, is_below, of_a_part, placed, prepared, request_with, timings_for
-from findling.service.workspace.workspace import Workspace, backend_at, has_items, home_folder, locate, workspaces_above
+from findling.service.engine.reach import ReachingEngine
+from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.scope import (
+    OWN,
+    PERSON,
+    Scoped,
+    is_below,
+    of_a_part,
+    placed,
+    prepared,
+    request_with,
+    timings_for,
+)
+from findling.service.workspace.workspace import Workspace, backend_at, home_folder, locate, workspaces_above
 
 if TYPE_CHECKING:
     from findling.domain.reports import Progress, RelatedAnswer
@@ -42,28 +51,17 @@ def open_engine(
     settings = settings or load_settings("." if path is None else path)
     settings, path = placed(settings, path, workspace or "")
     name = workspace or settings["workspace.name"] or settings["context.workspace"]
-    home = home_folder(settings["store.home"])
-    found = locate(path, home=home, name=name, place=settings["store.place"])
+    found = locate(path, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
     if os.fsencode(found.root).decode(errors="replace") != str(found.root):
         raise InvalidValueError(f"the name of {found.root} is not UTF-8", hint="rename the folder")
     return Engine(found, settings)
 
 
-class Engine(WorkspaceServices):
+class Engine(ReachingEngine):
     """One workspace, opened: index into it, search in it, look after it. Use it as a context manager.
 
     Engines for several parts of a root, and under several settings, may share one opened index.
     """
-
-    def __init__(
-        self, workspace: Workspace, settings: Settings, opened: Index | None = None, *, looks_above: bool = True
-    ) -> None:
-        """An index that is opened already must agree with the settings on how legs are opened."""
-        super().__init__(workspace, opened or Index(workspace, settings), settings)
-        self._looks_above = looks_above
-        self._lone = None if looks_above else self
-        self._top, self._homes = self.root / workspace.only, home_folder(settings["store.home"])
-        self._plan_of = cache(partial(plan_of, settings))
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +97,11 @@ class Engine(WorkspaceServices):
         """
         started = time.perf_counter()
         scoped = request if isinstance(request, Scoped) else self.prepare(request, **options)
+        if scoped.request.scope != SCOPES[0]:
+            from findling.service.engine.parent_items import answer_of_several
+
+            places = self.meant(scoped.request.scope, scoped.request.principals)
+            return answer_of_several(scoped, self, places, refresh=refresh)
         asked, principals = scoped.request, scoped.request.principals
         notes = list(notes) or self._ready(refresh, on_progress, asked)
         share = self.share() if notes and principals is None else {}
@@ -125,14 +128,18 @@ class Engine(WorkspaceServices):
         )
         return with_items_above(answer, scoped, self, above) if above else answer
 
-    def search_items(self, request: SearchRequest) -> SearchAnswer:
-        """Answer a question that was put to another workspace, without notes on what the files lack."""
+    def search_items(self, request: SearchRequest, *, refresh: bool | None = None) -> SearchAnswer:
+        """Answer a question that was put to another workspace; with notes on what its files lack unless None."""
         from findling.pipelines.answer.search import search
 
         self.opened.require()
         self._files.level_leg()
         asked = self.prepare(request).request
-        return self.opened.read(asked.principals, [], search, asked, None, self._lines)
+        if refresh is not None and not self.is_indexed() and not self.status().resources:
+            # A first run may take long, and read files that nobody meant.
+            raise NotIndexedError("it has not been indexed yet", hint=f"findling index {self.root}")
+        notes = [] if refresh is None else self._ready(refresh and self.is_indexed(), None, asked)
+        return self.opened.read(asked.principals, notes, search, asked, None, self._lines, notes)
 
     def explain(
         self,
@@ -151,6 +158,8 @@ class Engine(WorkspaceServices):
         from findling.pipelines.lookup.explain import explain
 
         asked = (scoped := self.prepare(request, **options)).request
+        if asked.scope != SCOPES[0]:
+            raise InvalidValueError("one workspace explains its hits", hint="ask the workspace of the hit")
         notes = self._ready(refresh, on_progress, asked)
         above = self._asked_above(replace(asked, cursor=""))
 
@@ -165,13 +174,17 @@ class Engine(WorkspaceServices):
 
     # Reading
 
-    def fetch(self, name: str, *, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:
+    def fetch(
+        self, name: str, *, context: int = 0, principals: tuple[str, ...] | None = None, workspace: str = ""
+    ) -> FetchedDocument:
         """Give a document, or the passage of it that a name stands for, with what is known about it.
 
-        `name` is as for `explain`. Raises NotFoundError when there is no such thing in the index.
+        `name` is as for `explain`, `workspace` that of a hit. Raises NotFoundError when there is no such thing.
         """
         from findling.service.index.documents import fetch
 
+        if workspace not in ("", self.label):
+            return self.at(self.named([workspace], principals)[0]).fetch(name, context=context, principals=principals)
         self._notes("", None)
         try:
             return self.opened.read(principals, [], fetch, name, context=context, below=self.scope)
@@ -179,9 +192,9 @@ class Engine(WorkspaceServices):
             above = self.above() if principals is None else ()
             if not above:
                 raise
-            from findling.service.engine.parent_items import fetch_item
+            from findling.service.engine.parent_items import first_item
 
-            return fetch_item(name, context, above)
+            return first_item(name, above, lambda one: one.fetch(name, context=context))
 
     def passages(self, ids: Sequence[str], *, principals: tuple[str, ...] | None = None) -> dict[str, str]:
         """Give the whole texts of hits by their ids, without those that are gone."""
@@ -230,10 +243,6 @@ class Engine(WorkspaceServices):
         self.opened.require()
         return find_document(self._files.store, name, self.scope)[0].resource.rid
 
-    def holds(self, rid: str) -> bool:
-        """Whether there is a resource with this id."""
-        return self._files.store.document(rid) is not None
-
     def group_of(self, hit: Hit, by: str, *, principals: tuple[str, ...] | None = None) -> str:
         """The group of a hit. The id stands for a hit that is gone since it was found."""
         from findling.domain.resources import Resource
@@ -245,6 +254,10 @@ class Engine(WorkspaceServices):
                 fields = dict(self.fetch(hit.rid, principals=principals).fields)
         return group_of(Resource(rid=hit.rid, type=hit.type, fields=fields), by)
 
+    def above(self) -> list[Self]:
+        """The workspaces above and the personal one that hold items, nearest first. They are not to be closed."""
+        return [self._beside(place) for place in self._places_above() if self._holds_items(place)]
+
     @property
     def memories(self) -> WorkspaceMemories:
         """Memories: small texts to be recalled."""
@@ -253,26 +266,12 @@ class Engine(WorkspaceServices):
         def search(request: SearchRequest) -> SearchAnswer:
             return self.alone().search(request, refresh=False)
 
-        def above() -> dict[str, WorkspaceMemories]:
-            return {str(one.root): one.memories for one in self.above()}
+        def others() -> Iterator[WorkspaceMemories]:
+            return (one.memories for one in (*self.above(), *self.elsewhere()))
 
-        return WorkspaceMemories(self.writer, search, above=above)
+        return WorkspaceMemories(self.writer, search, self.label, others, elsewhere=self._reach < OWN)
 
-    # Sharing what is opened
-
-    def alone(self) -> Engine:
-        """The same opened index without the items of the folders above. It is not to be closed."""
-        if self._lone is None:
-            self._lone = Engine(self.workspace, self._settings, self.opened, looks_above=False)
-        return self._lone
-
-    def above(self) -> list[Engine]:
-        """The workspaces of the folders above that hold items, the nearest first. They are not to be closed."""
-        return [
-            Engine(place, self._settings, self.opened.above(place, self._settings), looks_above=False)
-            for place in self._places_above()
-            if self.opened.is_open_above(place.folder) or _has_items(place.folder, backend_at(place.folder).version())
-        ]
+    # Inside
 
     @property
     def asked(self) -> Path:
@@ -281,7 +280,12 @@ class Engine(WorkspaceServices):
 
     def prepare(self, request: SearchRequest | str, **options: Any) -> Scoped:
         """A request as the legs are asked: with its plan, and limited to the part of the root that was opened."""
-        return prepared(request_with(request, options), self._settings, self.scope, self._plan_of)
+        asked = request_with(request, options)
+        if asked.scope != SCOPES[0]:
+            if asked.cursor:
+                raise InvalidValueError("an answer of several workspaces has no cursor", hint="use an offset")
+            asked = replace(asked, within=asked.within or "", in_context=False)
+        return prepared(asked, self._settings, self.scope, self._plan_of)
 
     def question(self, request: SearchRequest | Scoped) -> str:
         """A key of the request, its index and its settings: equal keys get equal answers."""
@@ -295,8 +299,6 @@ class Engine(WorkspaceServices):
         # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
         above = [backend_at(place.folder).version() for place in self._places_above()]
         return store.get_meta("store_id"), store.seq(), store.relations_version(), self._files.backend.version(), *above
-
-    # Inside
 
     @cached_property
     def _described(self) -> str:
@@ -315,13 +317,14 @@ class Engine(WorkspaceServices):
             return self.refresh(on_progress=on_progress, principals=asked.principals, question=question)
         return self._notes("", asked.principals)
 
-    def _asked_above(self, asked: SearchRequest) -> Sequence[Engine]:
+    def _asked_above(self, asked: SearchRequest) -> list[Self]:
         """The workspaces above whose items answer a request: the owner's, whose page is the first and names no path."""
         is_theirs = asked.principals is None and not asked.cursor and not asked.filters.path
-        return self.above() if is_theirs else ()
+        return self.above() if is_theirs and asked.scope == SCOPES[0] else []
 
     def _places_above(self) -> list[Workspace]:
-        return workspaces_above(self.home, self._top, self._homes) if self._looks_above else []
+        is_person = self._reach >= PERSON
+        return workspaces_above(self.home, self._top, self._homes, personal=is_person) if self._reach > OWN else []
 
 
 class Viewer:
@@ -360,9 +363,9 @@ class Viewer:
         """Say why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
         return self.engine.explain(self._asked(request, options), name, refresh=False)
 
-    def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
+    def fetch(self, name: str, *, context: int = 0, workspace: str = "") -> FetchedDocument:
         """Give a document, as `Engine.fetch` does."""
-        return self.engine.fetch(name, context=context, principals=self.principals)
+        return self.engine.fetch(name, context=context, principals=self.principals, workspace=workspace)
 
     def passages(self, ids: Sequence[str]) -> dict[str, str]:
         """Give the whole texts of hits, as `Engine.passages` does."""
@@ -391,9 +394,3 @@ class Viewer:
     def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
         asked = request_with(request, options)
         return asked if self.principals is None else replace(asked, principals=self.principals)  # never chosen by it
-
-
-@lru_cache(maxsize=64)
-def _has_items(folder: Path, versions: object) -> bool:
-    """Whether a workspace may hold items, as long as its files are the same: opening a store takes 1.5 ms."""
-    return has_items(folder)

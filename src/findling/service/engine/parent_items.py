@@ -1,47 +1,53 @@
-"""Items of the folders above: an item is found from every folder below the one it was added in.
+"""Answers of several workspaces in one ranking.
 
-A folder that had an index before one was made above it keeps its own. Its answers include the items, never the files,
-of the workspaces above. The nearest workspace that holds an id stands for it.
+An item is found from every folder below the one it was added in, a person's own one from everywhere. Answers of a
+workspace include the items, never the files, of those above. The nearest one that holds an id stands for it. A question
+to several workspaces finds all they have; a file is found in that of the nearest folder.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from findling.domain.errors import FindlingError, NotFoundError
-from findling.domain.queries import All, Field, Not, SearchRequest
+from findling.domain.queries import SCOPES, All, Field, Filters, Not, SearchRequest
 from findling.domain.results import Degradation, Explanation, Hit, SearchAnswer, Step
-from findling.pipelines.answer.facets import FILE, MOST_VALUES
-from findling.pipelines.lookup.document_names import not_there
 from findling.pipelines.lookup.federated import RankedAcross, as_relaxed, fuse_across
-from findling.service.workspace.scope import Scoped
+from findling.service.workspace.scope import Scoped, timings_for
 
 if TYPE_CHECKING:
     from findling.service.index.documents import FetchedDocument
+    from findling.service.workspace.workspace import Workspace
 
-__all__ = ["ItemSource", "explained_with", "fetch_item", "to_be_fused", "with_items_above"]
+__all__ = ["ItemSource", "answer_of_several", "explained_with", "first_item", "to_be_fused", "with_items_above"]
 
 _Found = TypeVar("_Found", Explanation, "FetchedDocument")
 
 
 class ItemSource(Protocol):
-    """A workspace whose items answer what is asked below it; an engine is one."""
+    """A workspace that answers what another one is asked; an engine is one."""
 
+    label: str
+    home: Path
     root: Path
 
-    def search_items(self, request: SearchRequest) -> SearchAnswer:
+    def at(self, place: Workspace) -> ItemSource:
+        """Open another workspace."""
+
+    def release(self) -> None:
+        """Close what was opened for one question."""
+
+    def search_items(self, request: SearchRequest, *, refresh: bool | None = None) -> SearchAnswer:
         """Answer a request that was put to another workspace."""
 
     def explain(self, request: SearchRequest, name: str, *, refresh: bool = True) -> Explanation:
         """Say why a document is in the answer."""
-
-    def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
-        """Give a document."""
 
     def holds(self, rid: str) -> bool:
         """Tell whether there is a resource with this id."""
@@ -49,6 +55,8 @@ class ItemSource(Protocol):
     def group_of(self, hit: Hit, by: str) -> str:
         """Name the group of a hit."""
 
+
+_Source = TypeVar("_Source", bound=ItemSource)
 
 _NOWHERE = ".."
 """A folder that no path of an index lies in, so only what has no path passes."""
@@ -64,28 +72,82 @@ def with_items_above(
 ) -> SearchAnswer:
     """The answer of a workspace to `to_be_fused` of a request, fused with the items of those above it."""
     started, asked = time.perf_counter(), scoped.request
-    answers, labels, degraded = [own], [""], list(own.degraded)
-    for number, one in enumerate(above):
-        label = str(one.root)
+    theirs = scoped
+    if own.hits and not own.did_you_mean and asked.plan is not None:
+        # Words that a few items lack are no slips: to look for near ones took 40 of 60 ms.
+        theirs = scoped._replace(request=replace(asked, plan=replace(asked.plan, typos="ignore")))
+    asks = [(one.label, partial(_items_of, one, theirs, [engine, *above[:at]])) for at, one in enumerate(above)]
+    answer, fused = _fused(_gathered(engine.label, asks, own), asked)
+    return replace(
+        answer,
+        timings_ms={**own.timings_ms, "above": round((time.perf_counter() - started) * 1000, 3)},
+        next_cursor=_next_cursor(own, scoped, engine, sum(not one.answer for one in fused)),
+    )
+
+
+def answer_of_several(
+    scoped: Scoped, engine: ItemSource, places: Sequence[Workspace], *, refresh: bool
+) -> SearchAnswer:
+    """The answer of the workspaces that a scope means. Raises the error of the first one where none answers.
+
+    Those that were named are brought up to date first; of all, only the opened one.
+    """
+    started, asked = time.perf_counter(), scoped.request
+
+    def ask(place: Workspace) -> SearchAnswer:
+        left = asked.timeout_s and max(started + asked.timeout_s - time.perf_counter(), asked.timeout_s / 100)
+        request = replace(to_be_fused(_request_to(place.root, scoped, places)), timeout_s=left)
+        one = engine.at(place)
         try:
-            answers.append(_items_of(one, scoped, [engine, *above[:number]]))
+            return one.search_items(request, refresh=refresh and (asked.scope != SCOPES[1] or one.home == engine.home))
+        finally:
+            one.release()
+
+    asks = [("" if one.folder == engine.home else one.label, partial(ask, one)) for one in places]
+    answer, _ = _fused(_gathered(engine.label, asks), asked)
+    timings = timings_for(asked.principals, {"several": round((time.perf_counter() - started) * 1000, 3)})
+    return replace(answer, timings_ms=timings, plan={**answer.plan, **scoped.account()}, next_cursor="")
+
+
+_Gathered = tuple[list[SearchAnswer], list[str], list[Degradation]]
+
+
+def _gathered(own_label: str, asks: Iterable[tuple[str, Callable[[], SearchAnswer]]], *own: SearchAnswer) -> _Gathered:
+    """The answers of workspaces, their names, and what they lack. Raises the first error where none answers."""
+    answers, labels, degraded = [*own], [""] * len(own), [missing for one in own for missing in one.degraded]
+    errors: list[FindlingError] = []
+    for label, ask in asks:
+        try:
+            answers.append(ask())
         except FindlingError as error:
-            missing = Degradation.of(error)
-            degraded.append(replace(missing, what=f"the items of {label} are not searched: {missing.what}"))
+            errors.append(error)
+            told = f"{label or own_label} is not searched: {error.message}"
+            degraded.append(replace(Degradation.of(error), what=told))
         else:
             labels.append(label)
-            missed = [missing for missing in answers[-1].degraded if missing not in own.degraded]
-            degraded += [replace(missing, what=f"{label}: {missing.what}") for missing in missed]
+            missed = [missing for missing in answers[-1].degraded if missing not in degraded]
+            degraded += [replace(missing, what=f"{label}: {missing.what}") if label else missing for missing in missed]
+    if not answers:
+        raise errors[0]
+    return answers, labels, degraded
+
+
+def _fused(gathered: _Gathered, asked: SearchRequest) -> tuple[SearchAnswer, list[RankedAcross]]:
+    """One answer, and its hits up to the last with the number of the answer of each."""
+    answers, labels, degraded = gathered
+    if asked.principals is not None:  # nobody else learns what is wrong with a workspace
+        degraded = []
     fused = fuse_across(answers, asked.offset + asked.limit)
     hits = tuple(_hit(one, labels) for one in fused[asked.offset :])
     is_empty = not any(answer.hits for answer in answers) and not asked.offset
     looser = fuse_across([as_relaxed(answer) for answer in answers], asked.limit) if is_empty else []
-    relaxed = tuple(_hit(one, labels) for one in looser)
+    near = [replace(answer, hits=answer.related) for answer in answers] if is_empty and not looser else []
+    nearest = fuse_across(near, max(len(answer.related) for answer in answers))
     # Where the workspace itself has nothing to say, the one that has speaks for the answer.
-    lead = next((answer for answer in answers if answer.hits or (looser and answer.relaxed)), own)
+    lead = next((answer for answer in answers if answer.hits or (looser and answer.relaxed)), answers[0])
     unknown = set[str].intersection(*[_unknown(answer) for answer in answers])
-    return replace(
-        own,
+    answer = replace(
+        answers[0],
         understood_as=lead.understood_as,
         hits=hits,
         total=sum(answer.total for answer in answers),
@@ -96,20 +158,28 @@ def with_items_above(
         quality="none" if not hits else "reduced" if degraded else lead.quality,
         degraded=tuple(dict.fromkeys(degraded)),
         notes=lead.notes,
-        unknown_terms=tuple([term for term in own.unknown_terms if term in unknown]),
-        did_you_mean=tuple([one for one in own.did_you_mean if one.term in unknown]),
-        related=() if hits or relaxed else own.related,
-        relaxed=relaxed,
-        timings_ms={**own.timings_ms, "above": round((time.perf_counter() - started) * 1000, 3)},
-        plan=_plan(own, lead, asked, is_relaxed=bool(relaxed)),
-        facets=_summed([answer.facets for answer in answers]),
-        next_cursor=_next_cursor(own, scoped, engine, sum(not one.answer for one in fused)),
+        unknown_terms=tuple([term for term in answers[0].unknown_terms if term in unknown]),
+        did_you_mean=tuple([one for one in answers[0].did_you_mean if one.term in unknown]),
+        related=tuple(_hit(one, labels) for one in nearest),
+        relaxed=tuple(_hit(one, labels) for one in looser),
+        plan=_plan(answers[0], lead, asked, is_relaxed=bool(looser)),
+        facets=_summed([answer.facets for answer in answers], labels if asked.scope != SCOPES[0] else ()),
     )
+    return answer, fused
 
 
-def fetch_item(name: str, context: int, above: Sequence[ItemSource]) -> FetchedDocument:
-    """The item that a name stands for in the nearest workspace above that has it. Raises NotFoundError."""
-    return _first(name, above, lambda one: one.fetch(name, context=context))
+def first_item(name: str, above: Sequence[_Source], ask: Callable[[_Source], _Found]) -> _Found:
+    """The first answer that is about an item, from the nearest workspace on. Raises NotFoundError."""
+    for one in above:
+        try:
+            found = ask(one)
+        except NotFoundError:
+            continue
+        if not found.path:
+            return found
+    from findling.pipelines.lookup.document_names import not_there
+
+    raise not_there(name)
 
 
 def explained_with(
@@ -122,15 +192,14 @@ def explained_with(
     request = replace(scoped.request, cursor="", in_context=False)
 
     def ask(one: ItemSource) -> Explanation:
-        told = one.explain(_items_request(scoped), name, refresh=False)
-        return replace(told, hit=told.hit and replace(told.hit, workspace=str(one.root)))
+        told = one.explain(_request_to(one.root, scoped, ()), name, refresh=False)
+        return replace(told, hit=told.hit and replace(told.hit, workspace=one.label))
 
     try:
         told = here()
     except NotFoundError:
-        told = _first(name, above, ask)
-    own = engine.search_items(to_be_fused(request))
-    hits = with_items_above(own, scoped, engine, above).hits
+        told = first_item(name, above, ask)
+    hits = with_items_above(engine.search_items(to_be_fused(request)), scoped, engine, above).hits
     place = _place(told, hits)
     if place:
         return replace(told, found=True, rank=request.offset + place, shown=len(hits), reasons=())
@@ -146,34 +215,34 @@ def _place(told: Explanation, hits: Sequence[Hit]) -> int:
     return next((place for place, hit in enumerate(hits, 1) if (hit.rid, hit.workspace) == (told.rid, where)), 0)
 
 
-def _items_request(scoped: Scoped) -> SearchRequest:
-    """The question as items are asked: with the context of the workspace that was asked."""
-    return replace(scoped.request, filters=scoped.filters, within=_NOWHERE, in_context=False)
+def _request_to(root: Path, scoped: Scoped, others: Sequence[Workspace]) -> SearchRequest:
+    """The question as another workspace is asked: for items, with the context of the workspace that was asked.
+
+    A question to several is also for files, but for those of a folder below that has a workspace of its own.
+    """
+    request = replace(scoped.request, filters=scoped.filters, within=_NOWHERE, in_context=False, scope=SCOPES[0])
+    if scoped.request.scope == SCOPES[0]:
+        return request
+    below = [other.root.relative_to(root).as_posix() for other in others if root in other.root.parents]
+    return replace(request, within="", filters=_without(scoped.filters, "path", below))
+
+
+def _without(filters: Filters, name: str, values: Sequence[str]) -> Filters:
+    if not values:
+        return filters
+    others = Not(Field(name, tuple(values)))
+    return replace(filters, where=others if filters.where is None else All((filters.where, others)))
 
 
 def _items_of(one: ItemSource, scoped: Scoped, nearer: Sequence[ItemSource]) -> SearchAnswer:
     """The items of a workspace that no nearer one holds under the same id."""
-    request = to_be_fused(_items_request(scoped))
+    request = to_be_fused(_request_to(one.root, scoped, ()))
     while True:
         answer = one.search_items(request)
         held = tuple({hit.rid: None for hit in answer.hits if any(near.holds(hit.rid) for near in nearer)})
         if not held:
             return answer
-        others, filters = Not(Field("rid", held)), request.filters
-        where = others if filters.where is None else All((filters.where, others))
-        request = replace(request, filters=replace(filters, where=where))
-
-
-def _first(name: str, above: Sequence[ItemSource], ask: Callable[[ItemSource], _Found]) -> _Found:
-    """The first answer that is about an item."""
-    for one in above:
-        try:
-            found = ask(one)
-        except NotFoundError:
-            continue
-        if not found.path:
-            return found
-    raise not_there(name)
+        request = replace(request, filters=_without(request.filters, "rid", held))
 
 
 def _hit(one: RankedAcross, labels: Sequence[str]) -> Hit:
@@ -199,12 +268,20 @@ def _plan(own: SearchAnswer, lead: SearchAnswer, asked: SearchRequest, *, is_rel
     return {name: value for name, value in plan.items() if name not in unasked}
 
 
-def _summed(facets: Sequence[Mapping[str, Mapping[str, int]]]) -> Mapping[str, Mapping[str, int]]:
+def _summed(
+    facets: Sequence[Mapping[str, Mapping[str, int]]], labels: Sequence[str]
+) -> Mapping[str, Mapping[str, int]]:
+    """The counts of all; a file of another workspace goes by both names where labels are given."""
+    if not facets[0]:
+        return {}
+    from findling.pipelines.answer.facets import FILE, MOST_VALUES
+
     summed = {}
     for name in facets[0]:
         counter = Counter[str]()
-        for counts in facets:
-            counter.update(counts.get(name, {}))
+        for counts, label in zip(facets, labels or [""] * len(facets), strict=True):
+            is_far = name == FILE and label
+            counter.update({f"{label}/{one}" if is_far else one: n for one, n in counts.get(name, {}).items()})
         ordered = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))
         summed[name] = dict(ordered if name == FILE else ordered[:MOST_VALUES])
     return summed

@@ -6,17 +6,18 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, LockedError, NotFoundError, PathNotFoundError, StoreDamagedError
 from findling.domain.results import Degradation
 from findling.domain.values import changed
 from findling.service.index.index import Index
 from findling.service.index.refresh import UNSURE, DiskIndex
-from findling.service.workspace.scope import is_below, told_share
-from findling.service.workspace.workspace import Workspace
+from findling.service.settings.settings import Settings, plan_of
+from findling.service.workspace.scope import HOME, Names, is_below, told_share
+from findling.service.workspace.workspace import Workspace, home_folder
 from findling.service.workspace.writer_queue import WriterQueue
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from findling.service.content.situating import WorkspaceSituating
     from findling.service.engine.exact_answers import WorkspaceExact
     from findling.service.engine.theme_answers import WorkspaceThemes
-    from findling.service.index.permissions import WorkspacePermissions
     from findling.service.index.writing import WorkspaceWriter
-    from findling.service.settings.settings import Settings
     from findling.service.upkeep.compaction import CompactReport
     from findling.service.upkeep.snapshots import WorkspaceSnapshots
 
@@ -42,12 +41,18 @@ __all__ = ["WorkspaceServices"]
 class WorkspaceServices:
     """An opened index: its files are indexed, its other content written, its state examined and repaired."""
 
-    def __init__(self, workspace: Workspace, opened: Index, settings: Settings) -> None:
-        self.workspace, self.scope, self.opened = workspace, workspace.scope, opened
-        self.home, self.root = opened.files.folder, opened.root
-        self._settings = settings
-        self._files = opened.files
-        self._disk = DiskIndex(self._files, settings, workspace, opened.legs, opened.is_level)
+    def __init__(
+        self, place: Workspace, settings: Settings, opened: Index | None = None, reach: int = HOME, names: Names = None
+    ) -> None:
+        """An index that is opened already must agree with the settings; `names` are those a server's caller may ask."""
+        self.workspace, self.scope, self.opened = place, place.scope, opened or Index(place, settings)
+        self.home, self.root = self.opened.files.folder, self.opened.root
+        self._settings, self._files = settings, self.opened.files
+        self._disk = DiskIndex(self._files, settings, place, self.opened.legs, self.opened.is_level)
+        self._top, self._homes = self.root / place.only, home_folder(settings["store.home"])
+        self.label, self._reach, self._names = place.label, reach, names
+        self._siblings: dict[tuple[int, Names], Self] = {}
+        self._plan_of, self._is_extra = cache(partial(plan_of, settings)), False
 
     @property
     def queue(self) -> WriterQueue:
@@ -228,7 +233,7 @@ class WorkspaceServices:
         """Complete answers: all lines that match a pattern, all files that a glob names."""
         from findling.service.engine.exact_answers import WorkspaceExact
 
-        zoekt = self._settings["exact.url"] if self._settings["exact.engine"] == "zoekt" else ""
+        zoekt = self._settings["exact.url"]
         return WorkspaceExact(self.opened, self.scope, self._fresh, self._rule_at, self.check_path, zoekt)
 
     def related(
@@ -259,13 +264,6 @@ class WorkspaceServices:
         from findling.service.engine.theme_answers import WorkspaceThemes
 
         return WorkspaceThemes(self.opened, self.scope, self._fresh)
-
-    @property
-    def permissions(self) -> WorkspacePermissions:
-        """Rights: who may see which resource."""
-        from findling.service.index.permissions import WorkspacePermissions
-
-        return WorkspacePermissions(self._files, self.root, self.opened.views.sight)
 
     @property
     def snapshots(self) -> WorkspaceSnapshots:

@@ -81,6 +81,7 @@ def export_html(
     from findling.service.index.model_choice import instant_embedder
 
     started = time.monotonic()
+    engine.refuse_personal()
     path = _checked_target(Path(target))
     index, documents = _indexed(engine, filters or Filters(), may_see, max_bytes)
     about = {"title": title or engine.asked.name or "findling", "created": time.strftime("%Y-%m-%d", time.gmtime())}
@@ -88,8 +89,7 @@ def export_html(
     _check_size(len(texts) + len(as_letters(deflated(index.packed(about)))), max_bytes)
     instant = instant_embedder() if engine.writer.settings["semantic.instant"] else None
     relations = relate(documents, engine.writer.store, instant, related)
-    packed = as_letters(deflated(index.packed(about, relations.passages)))
-    page = _page(about["title"], texts, packed).encode()
+    page = _page(about["title"], texts, as_letters(deflated(index.packed(about, relations.passages)))).encode()
     _check_size(len(page), max_bytes)
     write_whole(path, page)
     return BrowserReport(

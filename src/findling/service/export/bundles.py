@@ -108,6 +108,7 @@ def export_bundle(
     """
     target = Path(target)
     writer = engine.writer
+    engine.refuse_personal()
     if not writer.exists:
         raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
     check_target(target, force)

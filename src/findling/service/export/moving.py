@@ -27,6 +27,7 @@ from findling.service.workspace.backends import is_same_place, shown_url
 from findling.service.workspace.host_files import follow_files
 from findling.service.workspace.manifest import own_quota, share_quota, write_manifest
 from findling.service.workspace.quotas import Quota
+from findling.service.workspace.scope import OWN
 from findling.service.workspace.store_url import gone_workspace, name_at
 from findling.service.workspace.truth_moves import prepare_move, switch_truth, tidy_move
 from findling.service.workspace.workspace import PROJECT_FOLDER, backend_at, place_of, workspace_in
@@ -79,7 +80,7 @@ def move_truth(
         raise gone_workspace(found.folder)
     prepare_move(found.folder, draft, url)
     own = settings.override({"search.refresh": "never", "semantic.refine": "never", "workspace.name": ""}, "move")
-    with Engine(workspace_in(found.folder), own, looks_above=False) as source, _still(source):
+    with Engine(workspace_in(found.folder), own, reach=OWN) as source, _still(source):
         files = OpenedWorkspace(draft, unit=settings["keyword.unit"], legs=settings["search.legs"])
         with closing(files), files.writing():
             truth = source.writer.store
@@ -95,7 +96,7 @@ def move_truth(
             if url and files.store.get_meta("root"):
                 follow_files(found.folder, files.store)
         questions = list(islice(questions_about(truth), QUESTIONS))
-        with Engine(workspace_in(draft), own, looks_above=False) as target:
+        with Engine(workspace_in(draft), own, reach=OWN) as target:
             _compare(source, target, questions)
         with closing(backend_at(draft).open_store()) as store:
             finish_copy(truth, store, is_used=False)
@@ -178,8 +179,7 @@ def _compare(source: Engine, target: Engine, questions: list[str]) -> None:
 
 def _same(source: Engine, questions: list[str], after: list[object]) -> int:
     """The number of questions whose answers are the same, up to the first that is not."""
-    before = (_shown(source.search(question, refresh=False)) for question in questions)
-    pairs = zip(before, after, strict=True)
+    pairs = zip((_shown(source.search(question, refresh=False)) for question in questions), after, strict=True)
     return next((number for number, (one, other) in enumerate(pairs) if one != other), len(questions))
 
 

@@ -40,6 +40,9 @@ _Given = ParamSpec("_Given")
 
 _WARM_UP = "what is this about"
 
+_MOST_BESIDE = 16
+"""Other workspaces that stay open beside one: each keeps some ten files open, and a process may have 1,024."""
+
 
 class Index:
     """The index of one workspace, which engines for parts of its root share. May be used by several threads."""
@@ -224,8 +227,7 @@ class Index:
         """All legs that are written with the truth, in step with it. The caller holds the lock."""
         from findling.pipelines.indexing.fanout import Legs
 
-        turn = self.files.queue.host_lock
-        return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable(), turn=turn)
+        return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable(), turn=self.files.queue.host_lock)
 
     def is_level(self) -> bool:
         """Whether all legs of `legs` are in step; a keyword leg that was not is now. The caller holds the lock."""
@@ -251,11 +253,15 @@ class Index:
         return state.get("seq", 0) == store.seq()
 
     def above(self, place: Workspace, settings: Settings) -> Index:
-        """The index of a workspace above, which is closed with this one."""
+        """The index of a workspace above or beside, which is closed with this one; of many, the caller closes it."""
         with self._opening:
-            if place.folder not in self._above:
-                self._above[place.folder] = Index(place, settings, self._table())
-            return self._above[place.folder]
+            index = self._above.get(place.folder) or self._made_beside(place, settings)
+            if len(self._above) < _MOST_BESIDE:
+                self._above[place.folder] = index
+            return index
+
+    def _made_beside(self, place: Workspace, settings: Settings) -> Index:
+        return Index(place, settings, self._table())
 
     def is_open_above(self, folder: Path) -> bool:
         """Whether the index in a folder above is open."""

@@ -24,8 +24,9 @@ from findling.service.server.search_pool import PooledIndex, SearchPool
 from findling.service.server.search_process import GRACE_S
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.workspace import Workspace, has_store, home_folder, indexed_root, locate, workspace_in
-from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
+from findling.service.workspace.scope import OWN
+from findling.service.workspace.workspace import PERSONAL, Workspace, has_store, home_folder, indexed_root, locate
+from findling.service.workspace.workspaces import WorkspaceAccount, all_workspaces, list_workspaces, place_in
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
@@ -80,8 +81,7 @@ class ServerStatistics:
     def observe(self, stage: str, mode: str, seconds: float) -> None:
         """Count a stage of answering, such as `search` or `fetch`."""
         with self._lock:
-            empty = Histogram([0] * (len(BUCKETS_S) + 1), [0.0])
-            self._histograms.setdefault((stage, mode), empty).add(seconds)
+            self._histograms.setdefault((stage, mode), Histogram([0] * (len(BUCKETS_S) + 1), [0.0])).add(seconds)
 
     def answered(self, mode: str, seconds: float, *, degraded: int = 0, cached: bool = False) -> None:
         """Count a question that was answered."""
@@ -217,8 +217,9 @@ class Host:
         """
         place, settings = self._find(caller, workspace)
         with spending(self.budget(caller)), self._leased(place, settings) as engine:
-            # Items of the folders above are for callers who may ask their workspaces.
-            yield engine if caller.is_owner and ALL_WORKSPACES in caller.workspaces else engine.alone()
+            # What lies beside is for callers who may ask those workspaces.
+            is_free = caller.is_owner and ALL_WORKSPACES in caller.workspaces
+            yield engine if is_free else engine.reaching(OWN, caller.workspaces)
 
     def budget(self, caller: Caller) -> WorkBudget:
         """The budget of one request: none for the owner, whose processor everybody else shares."""
@@ -259,7 +260,7 @@ class Host:
 
     def workspaces(self, caller: Caller) -> list[WorkspaceAccount]:
         """The workspaces that a caller may ask."""
-        accounts = list_workspaces(self.home)
+        accounts = [one for one in list_workspaces(self.home) if caller.is_owner or one.name != PERSONAL]
         if ALL_WORKSPACES in caller.workspaces:
             return accounts
         return [one for one in accounts if one.folder == self._place.folder or one.label in caller.workspaces]
@@ -355,15 +356,14 @@ class Host:
             if not has_store(self._place.folder):
                 self._place = self._served()
             return self._place, self.settings
-        found: list[FoundWorkspace] = []
-        if ALL_WORKSPACES in caller.workspaces or workspace in caller.workspaces:
-            # By name, or by root as `workspaces` shows it, never by a path to look up on disk.
-            known = all_workspaces(self.home)
-            found = [one for one in known if workspace in (one.name, one.key)]
-            found = found or [one for one in known if workspace == str(indexed_root(one.folder) or "")]
+        is_theirs = ALL_WORKSPACES in caller.workspaces or workspace in caller.workspaces
+        # By name, or by root as `workspaces` shows it, never by a path to look up on disk.
+        known = [one for one in all_workspaces(self.home) if is_theirs and (caller.is_owner or one.key != PERSONAL)]
+        found = [one for one in known if workspace in (one.name, one.key)]
+        found = found or [one for one in known if workspace == str(indexed_root(one.folder) or "")]
         if not found:
             raise NotFoundError(f"there is no workspace {workspace}", hint="findling workspaces list")
-        place = workspace_in(found[0].folder)
+        place = place_in(found[0])
         if place.folder not in self._named:
             # Those of its own project file, as the command line has them.
             self._named[place.folder] = load_settings(place.root if place.root.exists() else ".")

@@ -111,12 +111,8 @@ class PooledIndex(Index):
             raise outcome.error
         return outcome.result
 
-    def above(self, place: Workspace, settings: Settings) -> Index:
-        """The index of a workspace above, whose verbs run in search processes, too."""
-        with self._opening:
-            if place.folder not in self._above:
-                self._above[place.folder] = PooledIndex(place, settings, self._table(), self._pool)
-            return self._above[place.folder]
+    def _made_beside(self, place: Workspace, settings: Settings) -> Index:
+        return PooledIndex(place, settings, self._table(), self._pool)
 
     def warm_up(self, notes: list[Degradation]) -> dict[str, float]:
         """Load the legs and the model in a process; how many seconds each took. Raises NotIndexedError."""

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from findling.text.query.parser import Parsed
 
 __all__ = [
+    "AWAY",
+    "FOLDERS",
+    "HOME",
     "NO_CONTEXT",
+    "OWN",
+    "PERSON",
+    "Names",
     "Scoped",
     "is_below",
     "of_a_part",
@@ -37,6 +43,11 @@ NO_CONTEXT: Mapping[str, object] = {
     "context.types": (),
 }
 """Settings under which no project file scopes a search."""
+
+Names = tuple[str, ...] | None
+
+AWAY, OWN, FOLDERS, PERSON, HOME = range(-1, 4)
+"""Reaches: the workspace alone, for another folder or its own; items of folders above; of the person; of the home."""
 
 
 class Scoped(NamedTuple):
@@ -189,8 +200,7 @@ def _for_types(plan: Plan, types: tuple[str, ...], settings: Settings) -> Plan:
     from findling.pipelines.content.resource_types import replaces_only, weights_of
 
     weights = {**weights_of(names, settings.types), **plan.weights}
-    of_profile = settings.profiles.get(plan.profile, {})
-    is_open = "search.heads" not in of_profile and replaces_only(names, settings.types)
+    is_open = "search.heads" not in settings.profiles.get(plan.profile, {}) and replaces_only(names, settings.types)
     return replace(plan, weights=weights, heads=plan.heads or is_open)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from findling.domain.backends import Backend
 
 __all__ = [
+    "PERSONAL",
     "PLACES",
     "PLACE_FILE",
     "PROJECT_FOLDER",
@@ -43,12 +44,16 @@ __all__ = [
     "is_name",
     "is_vast",
     "locate",
+    "personal_place",
     "place_of",
     "pointer_of",
     "refuse_link",
     "workspace_in",
     "workspaces_above",
 ]
+
+PERSONAL = "personal"
+"""The workspace of a person's own memories, found from every folder; it has no files and is not shared."""
 
 PLACES = ("home", "project")
 """Places of a new workspace: with all others, or in the folder that it indexes."""
@@ -78,7 +83,8 @@ class Workspace(NamedTuple):
     """A folder with an index, the root it indexes, and the part of that root that was asked for ("" for all).
 
     `only` names the one file that a workspace of a single file indexes. `is_guess`: nobody has named the root yet, so
-    the first write decides whether it has files. `part` is the part of the root that a first search indexes.
+    the first write decides whether it has files. `part` is the part of the root that a first search indexes. `name`
+    stands for it in answers of several workspaces, by default its root.
     """
 
     folder: Path
@@ -87,6 +93,12 @@ class Workspace(NamedTuple):
     only: str = ""
     is_guess: bool = False
     part: str = ""
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name, or the root that it goes by."""
+        return self.name or str(self.root / self.only)
 
     @property
     def has_files(self) -> bool:
@@ -134,8 +146,8 @@ def existing_path(path: str | Path) -> Path:
         raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists") from error
 
 
-def workspaces_above(folder: Path, subject: Path, home: Path) -> list[Workspace]:
-    """The workspaces of the folders above the `subject` of the one in a folder, the nearest first.
+def workspaces_above(folder: Path, subject: Path, home: Path, *, personal: bool = True) -> list[Workspace]:
+    """The workspaces of the folders above the `subject` of the one in a folder, nearest first, and the `personal` one.
 
     A workspace with a name has none: its name means that one alone.
     """
@@ -144,7 +156,15 @@ def workspaces_above(folder: Path, subject: Path, home: Path) -> list[Workspace]
         folder_at = _finder(home)
         places = [Workspace(folder_at(root), root) for root in (subject, *subject.parents)]
     own, *above = places
-    return [place for place in above if holds_workspace(place.folder)] if own.folder == folder else []
+    if own.folder != folder:
+        return []
+    return [place for place in (*above, *[personal_place(home)] * personal) if holds_workspace(place.folder)]
+
+
+def personal_place(home: Path) -> Workspace:
+    """The workspace of a person's own memories, which need not exist."""
+    folder = folder_of(PERSONAL, home)
+    return Workspace(folder, folder, name=PERSONAL)
 
 
 @lru_cache(maxsize=64)
@@ -343,7 +363,7 @@ def _path_in(folder: Path, path: str | Path) -> Path:
 def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Workspace:
     # The root of a named workspace is fixed; a path inside it narrows the search.
     known = indexed_root(folder)
-    root = known or target
+    root = known or (folder if name == PERSONAL else target)
     if root == folder:
         if is_default or target == folder.resolve():
             return Workspace(folder, folder)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,9 +21,11 @@ from findling.service.workspace.backends import folder_of_url, is_url, shown_url
 from findling.service.workspace.manifest import Manifest, own_quota, read_manifest, share_quota, write_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
 from findling.service.workspace.workspace import (
+    PERSONAL,
     PLACE_FILE,
     PLACES,
     PROJECT_FOLDER,
+    Workspace,
     backend_at,
     check_name,
     existing_path,
@@ -35,6 +38,7 @@ from findling.service.workspace.workspace import (
     is_name,
     place_of,
     pointer_of,
+    workspace_in,
 )
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 from findling.stores.filesystem import FileErrors, write_whole
@@ -44,14 +48,18 @@ __all__ = [
     "FoundWorkspace",
     "WorkspaceAccount",
     "account_of",
+    "all_places",
     "all_workspaces",
     "change_workspace",
     "create_workspace",
     "drop_workspace",
     "existing_root",
     "find_workspace",
+    "is_shared",
     "list_workspaces",
+    "place_in",
     "rename_workspace",
+    "root_of",
 ]
 
 
@@ -109,6 +117,19 @@ def all_workspaces(home: Path) -> list[FoundWorkspace]:
     return [one for one in found if holds_workspace(one.folder)]
 
 
+def all_places(home: Path) -> list[Workspace]:
+    """Every workspace that exists as a place to search."""
+    return [place_in(found) for found in all_workspaces(home)]
+
+
+def place_in(found: FoundWorkspace) -> Workspace:
+    """A workspace as a place to search, by its name where it has one."""
+    place = Workspace(found.folder, found.folder)
+    with suppress(FindlingError):  # its server is away: a search reports that
+        place = workspace_in(found.folder)
+    return place._replace(name=found.name)
+
+
 def find_workspace(text: str, home: Path) -> FoundWorkspace:
     """The workspace with this name, or of this path, which need not exist any more. Raises NotFoundError."""
     for key in [text] * is_name(text) + [folder_name(Path(text).expanduser().resolve())]:
@@ -116,6 +137,21 @@ def find_workspace(text: str, home: Path) -> FoundWorkspace:
         if holds_workspace(folder):
             return FoundWorkspace(key, folder)
     raise NotFoundError(f"there is no workspace {text}", hint="findling workspaces list")
+
+
+@cache
+def root_of(label: str, home: Path) -> Path:
+    """The folder that the paths of hits in a workspace are relative to, by the name that a hit gives it."""
+    place = place_in(find_workspace(label, home))
+    return place.root if place.has_files else Path()
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether a workspace is marked as shared; an unreadable one is not, nor is the personal one."""
+    with suppress(FindlingError):
+        manifest = read_manifest(folder)
+        return manifest is not None and manifest.shared and manifest.name != PERSONAL
+    return False
 
 
 def account_of(found: FoundWorkspace) -> WorkspaceAccount:
@@ -158,7 +194,7 @@ def create_workspace(
     `place` is `home`, `project` or a URL: `file:` names the folder, another one the place of the truth, whose content
     stays. Raises InvalidValueError, PathNotFoundError or MissingExtraError.
     """
-    check_name(name)
+    _check_new(name)
     indexed = existing_root(root) if root is not None else None
     if place not in PLACES and not is_url(place):
         raise InvalidValueError(f"{place!r} is no place for a workspace", hint="home, project, or a URL: file:///PATH")
@@ -204,7 +240,7 @@ def _create_store(folder: Path, root: str, quota: Quota | None) -> None:
 
 def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
     """Give a workspace another name. Raises NotFoundError, InvalidValueError for a name that cannot be or is taken."""
-    check_name(new_name)
+    _check_new(new_name)
     with _held(text, home) as (found, lock), FileErrors(found.folder):
         if not found.name:
             message = f"{text} goes by the folder that it indexes, so it has no name"
@@ -228,6 +264,8 @@ def change_workspace(
     `limits` are the changed limits of its quota, by their names; 0 removes one. Raises NotFoundError.
     """
     with _held(text, home) as (found, _):
+        if shared and found.name:
+            _check_new(found.name)
         changes: dict[str, Any] = {"name": found.name, "root": _root_of(found.folder)}
         if shared is not None:
             changes["shared"] = shared
@@ -253,6 +291,12 @@ def drop_workspace(text: str, *, home: Path) -> FoundWorkspace:
             folders.discard(home / found.key, home)
         folders.forget_place(found.key, home)
     return found
+
+
+def _check_new(name: str) -> None:
+    if check_name(name) == PERSONAL:
+        message = "personal is the workspace of your own memories: it has no files and is not shared"
+        raise InvalidValueError(message, hint="findling remember makes it; choose another name")
 
 
 def existing_root(root: str | Path) -> Path:

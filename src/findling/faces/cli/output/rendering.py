@@ -76,9 +76,9 @@ def make_view(root: Path, *, color: bool, terminal: bool, editor_uri: str = "", 
 
 def render_text(answer: SearchAnswer, view: View) -> str:
     """The hits grouped by file, the file of the best hit first."""
-    groups: dict[str, list[Hit]] = {}
+    groups: dict[tuple[str, str], list[Hit]] = {}
     for hit in answer.hits:
-        groups.setdefault(hit.rid, []).append(hit)
+        groups.setdefault((hit.workspace, hit.rid), []).append(hit)
     parts = ["".join(_render_hit(hit, view) for hit in hits) for hits in groups.values()]
     if answer.facets:
         parts.append(render_facets(answer, view))
@@ -148,9 +148,7 @@ def _path_of(passage: Passage, view: View) -> str:
 
 def shown_path(hit: Hit, view: View) -> str:
     """The path of a hit, as seen from the current folder; the resource's id when it is no file."""
-    if not hit.path and hit.type != "file":
-        return hit.rid
-    return _from_here(hit.path, view)
+    return hit.rid if not hit.path and hit.type != "file" else _from_here(hit.path, view)
 
 
 def _from_here(path: str, view: View) -> str:

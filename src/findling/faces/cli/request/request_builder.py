@@ -13,7 +13,7 @@ import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
 from findling.domain.plans import KNOBS
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import SCOPES, Filters, SearchRequest
 from findling.domain.values import record
 from findling.faces.cli.request.options import (
     apply_changes,
@@ -77,6 +77,7 @@ class SearchOptions:
     no_context: bool = False
     no_index: bool = False
     quick: bool = False
+    scope: str = SCOPES[0]
     yes: bool = False
 
 
@@ -117,14 +118,21 @@ def question_options(command: _Command) -> _Command:
 def collected(given: dict[str, Any]) -> SearchOptions:
     """The options that a command is called with; those of the plan as `knobs`."""
     knobs = {name: given.pop(f"plan_{name}") for name in _FLAGGED}
-    return SearchOptions(knobs=knobs, **given)
+    named, is_all, is_shared = given["workspace"] or "", given.pop("everywhere"), given.pop("shared")
+    # A URL may name several servers.
+    scope = "all" if is_all else "shared" if is_shared else named if "," in named and "://" not in named else SCOPES[0]
+    flags = {"--everywhere": is_all, "--shared": is_shared, "--workspace": named, "--cursor": given["cursor"]}
+    said = [flag for flag, is_given in flags.items() if is_given]
+    if scope != SCOPES[0] and len(said) > 1:
+        raise UsageError(f"{said[0]} and {said[1]} do not go together", hint=f"leave out {said[1]}")
+    return SearchOptions(knobs=knobs, scope=scope, **given | ({"workspace": None} if scope == named else {}))
 
 
 def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | None]:
     """The settings with all that the options change, and the path that is asked of unless the context names it."""
     values = {flag: getattr(options, flag) for flag in _SETTING_FLAGS}
     settings = apply_changes(resolve(named or ".", in_context=True, **values), options.changes)
-    if options.no_context:
+    if options.no_context or options.scope != SCOPES[0]:
         settings = settings.override(NO_CONTEXT, "flag --no-context")
     if options.no_index:
         settings = settings.override({"search.refresh": "never"}, "flag --no-index")
@@ -140,6 +148,8 @@ def read_queries(options: SearchOptions) -> tuple[list[str], str | None]:
     too many words and `PathNotFoundError` for a path or file that is not there.
     """
     queries, words = _typed(options)
+    if words and options.scope != SCOPES[0]:
+        raise UsageError("several workspaces are searched as a whole, not below a path", hint=f"leave out {words[0]}")
     if options.queries is not None:
         queries = _read_lines(options.queries)
     elif not queries and options.plan is None:
@@ -150,8 +160,7 @@ def read_queries(options: SearchOptions) -> tuple[list[str], str | None]:
         told = f"only one path can be searched, not {' and '.join(words)}"
         raise UsageError(told, hint=_what_was_meant(options.words))
     if words and not _exists(words[0]):
-        is_typed = options.queries is None
-        hint = _what_was_meant(options.words) if is_typed else "name a folder or file that exists"
+        hint = _what_was_meant(options.words) if options.queries is None else "name a folder or file that exists"
         raise PathNotFoundError(f"there is no file or folder {words[0]}", hint=hint)
     return queries, words[0] if words else None
 
@@ -182,6 +191,7 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
         principals=options.as_ or None,
         changes=read_changes(options.knobs),
         quick=options.quick,
+        scope=options.scope,
     )
 
 
@@ -208,6 +218,7 @@ def planned_requests(queries: list[str], options: SearchOptions, settings: Setti
         "context": settings["search.context"],
         "explain": options.explain,
         "quick": options.quick,
+        "scope": options.scope,
         "in_context": False,
         "within": None if paths else planned.within,
     }

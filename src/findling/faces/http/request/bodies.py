@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
 from findling.domain.plans import KNOBS, Knob
-from findling.domain.queries import FACETS, Filters, SearchRequest
+from findling.domain.queries import FACETS, SCOPES, Filters, SearchRequest
 from findling.domain.strangers import LONGEST_PATTERN, checked_pattern
 from findling.service.settings.written_filters import written_filters
 
@@ -161,6 +161,7 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
         default=None, max_length=1_000, description="The folder that is asked, and that paths are relative to."
     )
     in_context: bool = Field(default=True, description="Let the project file of the workspace limit the search.")
+    scope: Literal[SCOPES] = Field(SCOPES[0], description="`all`: every workspace.")  # type: ignore[valid-type]
 
     def _question(self, query: str, filters: Filters, planned: dict[str, Any], caller: Caller) -> PlacedRequest:
         given = {name: getattr(self, name) for name in _Shortcuts.model_fields}

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import KNOBS, Knob
-from findling.domain.queries import Filters
+from findling.domain.queries import SCOPES, Filters
 from findling.domain.values import closest_name
 from findling.service.settings.written_filters import written_filters
 
@@ -200,6 +200,7 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
     item_type: Annotated[
         Literal["any", "directive", "tool", "knowledge"], Field(description="only items of this type")
     ] = "any"
+    scope: Annotated[Literal[SCOPES], Field(description="all: every workspace")] = SCOPES[0]  # type: ignore[valid-type]
     all: Annotated[bool, Field(description="list every file that matches, and names, too")] = False
     cursor: Annotated[str, Field(max_length=1000, description="next_cursor of the same question")] = ""
     detail: Annotated[Literal["concise", "full"], Field(description="full: more lines, and how each scored")] = (
@@ -232,6 +233,7 @@ class FetchArguments(Arguments):
     """Arguments of `fetch`."""
 
     id: _Id
+    workspace: Annotated[str, Field(max_length=_LONGEST_NAME, description="that of the result, if it has one")] = ""
     offset: Annotated[int, Field(ge=0, le=1 << 40, description="next_offset of the part before")] = 0
     max_chars: Annotated[int, Field(ge=1, le=_MOST_CHARS)] = 20_000
     context_lines: Annotated[int, Field(ge=0, le=500, description="lines before and after a passage")] = 0
@@ -337,8 +339,7 @@ def read_arguments(kind: type[Arguments], given: object) -> Arguments:
         problems = error.errors(include_url=False, include_input=False, include_context=False)
     told = list(dict.fromkeys(_told(one["loc"], one["type"], one["msg"]) for one in problems))
     unknown = [one["loc"] for one in problems if one["type"] == "extra_forbidden"]
-    hint = _known(kind, unknown[0]) if unknown else ""
-    raise UsageError("; ".join(told[:_MOST_TOLD]), hint=hint)
+    raise UsageError("; ".join(told[:_MOST_TOLD]), hint=_known(kind, unknown[0]) if unknown else "")
 
 
 _MOST_TOLD = 5

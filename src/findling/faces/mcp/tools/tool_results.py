@@ -270,7 +270,7 @@ def _result(
         "title": cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW),
         "id": hit.rid,
         "passage": hit.id,
-        "url": _address(hit.rid, hit.type, hit.path, root, hit.line or hit.line_start),
+        "url": _address(hit.rid, hit.type, hit.path, None if hit.workspace else root, hit.line or hit.line_start),
         "type": hit.type,
         "score": round(hit.score, 4),
         "snippet": _snippet(shown, is_whole=is_whole),
@@ -292,8 +292,7 @@ def _looser(hit: Hit) -> dict[str, Any]:
 
 def _of_item(item: FetchedDocument) -> dict[str, Any]:
     """Fields of an item under the names that its author used."""
-    own = {name: cut(value, _LONGEST_TEXT) for name, value in item.fields.items()}
-    return {**own, "tags": list(item.tags)}
+    return {**{name: cut(value, _LONGEST_TEXT) for name, value in item.fields.items()}, "tags": list(item.tags)}
 
 
 def _reasons(receipt: Receipt) -> list[str]:

@@ -78,6 +78,7 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
         changes=asked.to_changes(),
         context=WHOLE_PASSAGE,
         facets=("file", "entity") if asked.all else (),
+        scope=asked.scope,
     )
     _check_types(desk, request.filters.type)
     answer = desk.search(request)
@@ -85,8 +86,7 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
     document = _with_passages(lambda whole: _described(desk, answer, is_full=is_full, whole=whole), answer, budget)
     if budget.allows(document):
         return document
-    best = shapes.best_rows(answer)
-    fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget, best)
+    fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget, shapes.best_rows(answer))
     with desk.reading() as client:
         return {**fitted, "next_cursor": client.cursor_after(request, answer, kept)}
 
@@ -105,7 +105,7 @@ def _similar(desk: Desk, asked: given.SimilarArguments, on_progress: Progress | 
 
 def _fetch(desk: Desk, asked: given.FetchArguments, on_progress: Progress | None) -> dict[str, Any]:
     with desk.reading() as client, naming():
-        document = client.fetch(asked.id, context=asked.context_lines)
+        document = client.fetch(asked.id, context=asked.context_lines, workspace=asked.workspace)
         root = desk.root(client)
     rest = document.text[asked.offset :]
     if asked.offset and not rest:
@@ -278,9 +278,10 @@ def _described(desk: Desk, answer: SearchAnswer, *, is_full: bool, whole: int = 
 
 def _described_items(client: LocalClient, answer: SearchAnswer) -> list[tuple[str, FetchedDocument]]:
     items = []
-    for rid in dict.fromkeys(hit.rid for hit in answer.hits if hit.type in shapes.ITEM_TYPES):
+    found = [(hit.rid, hit.workspace) for hit in answer.hits if hit.type in shapes.ITEM_TYPES]
+    for rid, workspace in dict.fromkeys(found):
         try:
-            items.append((rid, client.fetch(rid)))
+            items.append((rid, client.fetch(rid, workspace=workspace)))
         except NotFoundError:
             continue  # deleted since it was found
     return items

@@ -25,6 +25,8 @@ from findling.faces.cli.request.options import (
     work_in_background,
     workspace_option,
 )
+from findling.service.settings.settings import load_settings
+from findling.service.workspace.workspace import PERSONAL
 
 if TYPE_CHECKING:
     from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled
@@ -45,6 +47,7 @@ _PART = click.FloatRange(0, 1)
 @click.option("--visibility", multiple=True, metavar="PRINCIPAL", help="Who may see it, such as user:ada; repeatable.")
 @click.option("--source", default="", metavar="TEXT", help="Where it comes from: a book, an address, a person.")
 @click.option("--until", default="", metavar="DATE", help="The last day on which it holds, such as 2026-06-03.")
+@click.option("--here", is_flag=True, help="Keep it to this folder and those below it.")
 @json_option
 @workspace_option
 def remember(
@@ -56,16 +59,18 @@ def remember(
     visibility: tuple[str, ...],
     source: str,
     until: str,
+    here: bool,
     as_json: bool,
     workspace: str | None,
 ) -> int:
     """Keep TEXT, or what comes on stdin for -, and print its id.
 
+    All folders find it, unless --here, --visibility or --workspace keeps it in one workspace.
     The same text again is the same memory: that counts as an access, and a higher importance raises its own.
     The same in other words updates it, and a newer value of a fact supersedes the older one; both can be undone.
     """
     said = _stdin() if text == ("-",) else " ".join(text)
-    with _memories(workspace) as (memories, read_on):
+    with _memories(workspace, personal=not here and not visibility) as (memories, read_on):
         memory = memories.remember(
             said,
             importance=importance,
@@ -75,6 +80,7 @@ def remember(
             id=id_,
             source=source,
             until=until,
+            here=here,
         )
         read_on()
     write_report(as_json, {"memory": memory}, f"{memory.rid}\n")
@@ -292,7 +298,7 @@ def _show_list(listed: Sequence[Memory], limit: int, as_json: bool) -> int:
         if len(listed) > limit:
             note(f"{limit:,} of {counted(len(listed), 'memory', 'memories')}", f"findling recall -k {len(listed)}")
     if not listed:
-        note("nothing is remembered here", 'findling remember "some text"')
+        note("nothing is remembered", 'findling remember "some text"')
     return 0 if listed else 1
 
 
@@ -315,8 +321,7 @@ def _tell(answer: RecallAnswer) -> None:
 def _shown(one: Recalled) -> str:
     accessed = f"accessed {_times(one.access_count)} so far" if one.access_count else "never accessed so far"
     reasons = "; ".join((*one.reasons, *one.held, accessed))
-    where = f"[{show_controls(one.hit.workspace)}] " if one.hit.workspace else ""
-    return f"{where}{one.rid}  {one.score:.2f}\n{_indented(one.text)}  {show_controls(reasons)}\n"
+    return f"{_where(one.hit.workspace)}{one.rid}  {one.score:.2f}\n{_indented(one.text)}  {show_controls(reasons)}\n"
 
 
 def _shown_plainly(memory: Memory) -> str:
@@ -325,7 +330,11 @@ def _shown_plainly(memory: Memory) -> str:
     worth = f"importance {memory.importance:.2f}, at first {memory.importance_original:.2f}"
     accessed = f"accessed {_times(memory.access_count)}, last {last}" if memory.access_count else "never accessed"
     held = "".join(f"; {show_controls(part)}" for part in memory.held)
-    return f"{memory.rid}\n{_indented(memory.text)}  {worth}; {accessed}{tags}{held}\n"
+    return f"{_where(memory.workspace)}{memory.rid}\n{_indented(memory.text)}  {worth}; {accessed}{tags}{held}\n"
+
+
+def _where(workspace: str) -> str:
+    return f"[{show_controls(workspace)}] " if workspace else ""
 
 
 def _indented(text: str) -> str:
@@ -344,8 +353,14 @@ def _stdin() -> str:
 
 
 @contextmanager
-def _memories(workspace: str | None) -> Iterator[tuple[WorkspaceMemories, Callable[[], None]]]:
-    """The memories of the workspace of the current folder, and a function that starts background work."""
+def _memories(workspace: str | None, personal: bool = False) -> Iterator[tuple[WorkspaceMemories, Callable[[], None]]]:
+    """The memories of the current folder, or the `personal` ones, and a function that starts background work.
+
+    A workspace that a flag or a setting names comes first.
+    """
     settings = resolve(".", workspace=workspace)
-    with opened(".", settings) as engine:
+    if personal and not (settings["workspace.name"] or settings["context.workspace"] or settings["store.url"]):
+        # The project of the folder does not say how the personal workspace is opened.
+        settings = load_settings(None).override({"workspace.name": PERSONAL}, "default")
+    with opened(".", settings, creates=settings["workspace.name"] == PERSONAL) as engine:
         yield engine.memories, partial(work_in_background, engine, settings)

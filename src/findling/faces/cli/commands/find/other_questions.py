@@ -1,35 +1,23 @@
-"""Questions of `findling search` that are no plain search.
-
-`--explain-hit` says why a document is in an answer, or is not; `--workspace A,B` and `--shared` ask several workspaces.
-"""
+"""The question of `findling search --explain-hit`: why a document is in an answer, or is not."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-
-from findling.domain.errors import UsageError
-from findling.domain.results import Explanation, LegVerdict, SearchAnswer
+from findling.domain.results import Explanation, LegVerdict
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import dump, write_json
+from findling.faces.cli.output.json_output import dump
 from findling.faces.cli.output.progress import progress_bar
-from findling.faces.cli.output.rendering import make_view, receipt_lines, render_text
-from findling.faces.cli.output.terminal import ask_before_indexing, note, show_controls, use_color, write
-from findling.faces.cli.request.options import ask_client, name_from_root, place_of, resolve
+from findling.faces.cli.output.rendering import receipt_lines
+from findling.faces.cli.output.terminal import ask_before_indexing, note, write
+from findling.faces.cli.request.options import ask_client, name_from_root, place_of
 from findling.faces.cli.request.request_builder import SearchOptions, build_request, read_queries, settled
-from findling.service.workspace.scope import NO_CONTEXT
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
-    from findling.service.export.searching_across import AcrossHit
-    from findling.service.settings.settings import Settings
 
-__all__ = ["explain_hit", "search_workspaces"]
+__all__ = ["explain_hit"]
 
 
 def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
@@ -80,49 +68,3 @@ def _verdict(leg: LegVerdict) -> str:
         return f"  {leg.leg}: does not find it among {leg.total:,}"
     limit = f", {leg.least:.3f} needed to be found by this alone" if leg.least else ""
     return f"  {leg.leg}: rank {leg.rank:,} of {leg.total:,}, score {leg.score:.4g}{limit}"
-
-
-def search_workspaces(options: SearchOptions, *, shared: bool, as_json: bool) -> int:
-    """Ask the workspaces that are named, or all shared ones; the exit code.
-
-    One that cannot be read is named on stderr, and the others answer.
-    """
-    from findling.service.export.searching_across import search_across
-    from findling.service.workspace.workspace import home_folder
-
-    (query,), path = read_queries(options)
-    if path is not None:
-        raise UsageError("several workspaces are searched as a whole, not below a path", hint=f"leave out {path}")
-    names = tuple(name.strip() for name in (options.workspace or "").split(",") if name.strip())
-    options = replace(options, workspace=None)
-
-    def settings_for(place: Path) -> Settings:
-        return settled(options, str(place))[0].override(NO_CONTEXT, "search across workspaces")
-
-    request = build_request(query, options, settings_for(Path()))
-    home = home_folder(resolve(".")["store.home"])
-    answer = search_across(request, home=home, names=names, shared=shared, settings_for=settings_for)
-    if as_json:
-        write_json(**answer.to_dict())
-    else:
-        write(_shown(answer.hits, answer.query), styled=True)
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
-    is_counted = not request.limit and any(answer.totals.values())
-    if not answer.hits and not is_counted:
-        note(f'no match for "{query}" in {", ".join(answer.asked) or "any workspace"}')
-    if answer.relaxed and not as_json:
-        note("relaxed, without what is demanded:")
-        click.echo(_shown(answer.relaxed, query), err=True, nl=False)
-    return 0 if answer.hits or is_counted else 1
-
-
-def _shown(hits: Sequence[AcrossHit], query: str) -> str:
-    """Every hit with its workspace, in their order."""
-    parts = []
-    for found in hits:
-        view = make_view(found.root, color=use_color("auto", sys.stdout), terminal=sys.stdout.isatty())
-        shown = replace(found.hit, score=found.score)
-        one = SearchAnswer(query=query, understood_as="", hits=(shown,), total=1, strategy="")
-        parts.append(f"[{show_controls(found.workspace)}] {render_text(one, view)}")
-    return "\n".join(parts)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import DaemonError, UsageError
-from findling.domain.results import SearchAnswer
+from findling.domain.queries import SCOPES
+from findling.domain.results import Hit, SearchAnswer
 from findling.domain.values import counted
 from findling.faces.cli.output.rendering import (
     FORMATS,
@@ -36,6 +37,7 @@ from findling.faces.cli.request.request_builder import (
     read_queries,
     settled,
 )
+from findling.service.workspace.workspace import home_folder, is_name
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
@@ -73,10 +75,11 @@ _LONGEST_ECHO = 200
 @click.option("--no-daemon", is_flag=True, help="Search in this process, also when a daemon runs.")
 @click.option("--explain-hit", metavar="ID", help="Say why one document is in the answer, or is not: an id or a path.")
 @click.option("--shared", is_flag=True, help="Ask all workspaces that are marked as shared.")
+@click.option("--everywhere", is_flag=True, help="Ask all workspaces that there are.")
 @click.option("-Q", "--queries", metavar="FILE", help="Ask every line of FILE, or of stdin for -.")
 @setting_option("color")
 @yes_option
-def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_daemon: bool, **given: Any) -> int:
+def search(words: tuple[str, ...], explain_hit: str | None, no_daemon: bool, **given: Any) -> int:
     """Search a folder or a file, by default the current folder.
 
     Words rank; "quoted words" must stand in a row; -word must not occur; also OR, NOT, (groups), prefix*, fuzzy~,
@@ -84,23 +87,24 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
     or behind the query. A query that starts with a dash goes behind `--`.
 
     Where nothing has what is demanded, the answer is empty, and what is found without the demand stands apart.
-    `--workspace A,B` and `--shared` ask several workspaces. `--explain-hit` takes the id of a hit or of a resource, or
-    the path of a file, also with a line: notes.md:12.
+    `--workspace A,B`, `--shared` and `--everywhere` ask several workspaces. `--explain-hit` takes the id of a hit or of
+    a resource, or the path of a file, also with a line: notes.md:12.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
     options = collected({"words": words, **given})
     format_ = choose_format(options)
-    if explain_hit is not None or shared or _is_list(options.workspace):
-        return _asked_otherwise(options, format_, explain_hit, shared=shared)
+    if explain_hit is not None:
+        return _explained(options, format_, explain_hit)
     queries, named = read_queries(options)
     settings, path = settled(options, named)
     if options.plan is None:
         requests = [build_request(query, options, settings) for query in queries]
     else:
         requests = planned_requests(queries, options, settings)
-    printer = _Printer(format_, settings, explain=options.explain, with_queries=bool(options.queries))
-    if no_daemon or not _ask_daemon(path, settings, requests, printer):
+    printer = _Printer(format_, settings, options)
+    # A daemon has another current folder, to which the names may be relative.
+    if no_daemon or "," in options.scope or not _ask_daemon(path, settings, requests, printer):
         from findling.service.engine.client import LocalClient
 
         with opened(path, settings) as engine:
@@ -117,33 +121,22 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
     return 0 if printer.found else 1
 
 
-def _is_list(workspace: str | None) -> bool:
-    """Whether several workspaces are named; a URL may name several servers."""
-    return workspace is not None and "," in workspace and "://" not in workspace
-
-
-def _asked_otherwise(options: SearchOptions, format_: str, name: str | None, *, shared: bool) -> int:
-    """Explain one document, or ask several workspaces. Raises UsageError for options that say something else."""
-    flag = "--explain-hit" if name is not None else "--shared" if shared else "--workspace A,B"
+def _explained(options: SearchOptions, format_: str, name: str) -> int:
+    """Explain one document. Raises UsageError for options that say something else."""
     others: dict[str, object] = {
         "-Q": options.queries,
         "--plan": options.plan,
         "--facet": options.facet,
         "--cursor": options.cursor,
+        f"--format {format_}": format_ not in ("text", "json"),
+        "several workspaces": options.scope != SCOPES[0],
     }
-    others |= {f"--format {format_}": format_ not in ("text", "json")}
-    if name is not None:
-        others |= {"--shared": shared, "--workspace A,B": _is_list(options.workspace)}
     for other, is_given in others.items():
         if is_given:
-            raise UsageError(f"{flag} and {other} do not go together", hint=f"leave out {other}")
-    if name is not None:
-        from findling.faces.cli.commands.find.other_questions import explain_hit
+            raise UsageError(f"--explain-hit and {other} do not go together", hint=f"leave out {other}")
+    from findling.faces.cli.commands.find.other_questions import explain_hit
 
-        return explain_hit(replace(options, explain=True), name, as_json=format_ == "json")
-    from findling.faces.cli.commands.find.other_questions import search_workspaces
-
-    return search_workspaces(options, shared=shared, as_json=format_ == "json")
+    return explain_hit(replace(options, explain=True), name, as_json=format_ == "json")
 
 
 def _ask_daemon(path: str | None, settings: Settings, requests: list[SearchRequest], printer: _Printer) -> bool:
@@ -169,7 +162,7 @@ def _index_first(
     A person at a terminal gets a first answer meanwhile. A quick search indexes by itself what it needs.
     """
     engine = client.engine
-    if settings["search.refresh"] != "auto" or engine.is_indexed():
+    if settings["search.refresh"] != "auto" or requests[0].scope != SCOPES[0] or engine.is_indexed():
         return False
     # Where another process writes, a person gets what is there; a script waits for the complete answer.
     if (printer.is_for_person or requests[0].quick) and engine.queue.writer():
@@ -213,11 +206,12 @@ class _Progress:
 class _Printer:
     """Prints answers as they come: the answer on stdout, everything else on stderr."""
 
-    def __init__(self, format_: str, settings: Settings, *, explain: bool, with_queries: bool) -> None:
-        self._format, self._settings, self._with_queries = format_, settings, with_queries
+    def __init__(self, format_: str, settings: Settings, options: SearchOptions) -> None:
+        self._format, self._settings, self._with_queries = format_, settings, bool(options.queries)
+        self._names_all = options.scope != SCOPES[0]
         self._documents: list[dict[str, Any]] = []
         self._printed = False
-        self.explain, self.found, self.shown = explain, False, 0
+        self.explain, self.found, self.shown = options.explain, False, 0
         self._first: list[str] = []
 
     @property
@@ -236,6 +230,8 @@ class _Printer:
     def show(self, answer: SearchAnswer, client: SearchClient) -> None:
         self.found, self.shown = self.found or bool(answer.hits) or _only_counts(answer), self.shown + 1
         view = self._view(client)
+        if self._names_all:
+            answer = self._placed(answer, client)
         if self._format == "json":
             from findling.faces.cli.output.json_output import answer_document
 
@@ -268,6 +264,20 @@ class _Printer:
             editor_uri=self._settings["output.editor_uri"] if has_files else "",
             explain=self.explain,
         )
+
+    def _placed(self, answer: SearchAnswer, client: SearchClient) -> SearchAnswer:
+        """The answer with the workspace of each hit; a path in text leads to the file from everywhere."""
+        from findling.service.workspace.workspaces import root_of
+
+        label = client.home.name if is_name(client.home.name) else str(client.root)
+        home = home_folder(self._settings["store.home"])
+
+        def placed(hit: Hit) -> Hit:
+            named = hit.workspace or label
+            is_whole = hit.path and not self._format.startswith("json")
+            return replace(hit, workspace=named, path=str(root_of(named, home) / hit.path) if is_whole else hit.path)
+
+        return replace(answer, hits=tuple(map(placed, answer.hits)), relaxed=tuple(map(placed, answer.relaxed)))
 
     def _show_text(self, answer: SearchAnswer, view: View) -> None:
         if self._first and self._first == [hit.id for hit in answer.hits]:
@@ -321,8 +331,7 @@ def _tell(answer: SearchAnswer, view: View) -> None:
         shown = sum(1 + len(hit.passages) for hit in answer.hits)
         hits = f"{shown:,} of {count_of(answer, 'hit')}" if answer.total > shown else counted(shown, "hit")
         took = f"{hits} in {sum(answer.timings_ms.values()):.0f} ms"
-        facts = (took, _weaker(answer), _unread(answer))
-        note("; ".join(filter(None, facts)))
+        note("; ".join(filter(None, (took, _weaker(answer), _unread(answer)))))
 
 
 def _only_counts(answer: SearchAnswer) -> bool:

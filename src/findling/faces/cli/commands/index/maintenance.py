@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,9 @@ __all__ = ["doctor", "forget"]
 def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str | None) -> int:
     """Drop files, folders, items and memories from the index.
 
-    Only the index of the current folder changes, never a file. What is not a file goes by its id, such as
-    memory:3f2a91c0 or decision:17, and does not come back; 8 characters of an id will do if no other begins so.
+    Only the index of the current folder changes, never a file; a memory goes wherever it lies. What is not a file goes
+    by its id, such as memory:3f2a91c0 or decision:17, and does not come back; 8 characters of an id will do if no other
+    begins so.
     Without --force this shows what would go, and asks.
     """
     if everything == bool(paths):
@@ -140,14 +142,11 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
 
 def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     """Drop what was added, remembered or imported; nothing brings it back."""
-    if not engine.writer.exists:
-        note(f"{engine.root} is not indexed", "findling index")
-        return 1
     doomed: dict[str, None] = {}
     are_all_there = True
     for name in ids:
         try:
-            doomed[engine.items.full_id(name)] = None
+            doomed[_full_id(engine, name)] = None
         except NotFoundError as error:
             are_all_there = False
             note(error.message, error.hint)
@@ -163,6 +162,15 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     count += engine.writer.put((), items) if items else 0
     note(f"forgot {count:,}")
     return 0 if are_all_there else 1
+
+
+def _full_id(engine: Engine, name: str) -> str:
+    """The id of an item here, or of a memory of any folder. Raises NotFoundError."""
+    for one in (engine, *engine.above(), *engine.elsewhere()):
+        with suppress(NotFoundError, NotIndexedError):
+            if (rid := one.items.full_id(name)).startswith("memory:") or one is engine:
+                return rid
+    raise NotFoundError(f"there is no {name}", hint="findling recall, or findling ls")
 
 
 def _is_id(name: str, engine: Engine) -> bool:

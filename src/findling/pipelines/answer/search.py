@@ -11,6 +11,7 @@ from findling.domain.errors import MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
+from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.domain.values import changed
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
@@ -273,6 +274,7 @@ def _fill_page(
         question = replace(question, plan=replace(plan, budget_ms=0.0))
     found: Found | None = None
     widened: Widened | None = None
+    stored: dict[int, StoredChunk] = {}
     while True:
         if found is None or (len(found.candidates) < limit and not found.is_all):
             try:
@@ -294,7 +296,8 @@ def _fill_page(
                 found = None
                 continue
         candidates = found.candidates[:limit]
-        ranked = run_steps(_load_chunks(legs, candidates, question, found, exclude), context.again(candidates, spec))
+        loaded = _load_chunks(legs, candidates, question, found, exclude, stored)
+        ranked = run_steps(loaded, context.again(candidates, spec))
         is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < context.least
         is_last = is_all or (context.is_settled and is_low)
@@ -340,9 +343,13 @@ def _load_chunks(
     question: AnalyzedQuery,
     found: Found,
     exclude: TimedPattern | None,
+    stored: dict[int, StoredChunk],
 ) -> list[Ranked]:
-    """The candidates that the store still holds, for the caller's eyes, and that no pattern excludes."""
-    stored = legs.store.chunks([candidate.cid for candidate in candidates])
+    """The candidates that the store still holds, for the caller's eyes, and that no pattern excludes.
+
+    `stored` are those that were loaded before, and becomes all of them.
+    """
+    stored |= legs.store.chunks([candidate.cid for candidate in candidates if candidate.cid not in stored])
     ranked: list[Ranked] = []
     seen: set[str] = set()
     for place, candidate in enumerate(candidates):

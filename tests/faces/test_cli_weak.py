@@ -39,9 +39,9 @@ def test_counting_ends_and_the_answer_says_so(tree: Path, findling: Findling, mo
         answer = json.loads(findling("dull weather", str(tree), "--json", "--limit", str(limit))[1])
         counts[limit] = answer["total"], answer["weaker"], answer["total_is_exact"]
         assert len(answer["hits"]) == min(limit, 30)
-    assert counts == {5: (11, 0, False), 20: (26, 0, False), 50: (30, 0, True)}
+    assert counts == {5: (15, 0, False), 20: (26, 0, False), 50: (30, 0, True)}
     assert json.loads(findling("packing.md 2", str(tree), "--json")[1])["total_is_exact"]
-    assert "at least 11 matches; quality" in findling("dull weather", str(tree), "--explain", "--limit", "5")[1]
+    assert "at least 15 matches; quality" in findling("dull weather", str(tree), "--explain", "--limit", "5")[1]
 
 
 def test_gibberish_finds_nothing(tree: Path, findling: Findling) -> None:

@@ -35,7 +35,8 @@ class Sample:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.root, self.name = folder / name, name
-        values = {"store.home": str(folder / "home"), "semantic.refine": "never", "semantic.model": "none"}
+        # Memories of all folders in one home are listed together.
+        values = {"store.home": str(folder / f"home of {name}"), "semantic.refine": "never", "semantic.model": "none"}
         self.settings = findling.Settings().override(values, "test")
         (self.root / "docs").mkdir(parents=True)
         for number, word in enumerate(SUBJECTS):

@@ -13,6 +13,7 @@ import findling
 from findling.domain.permissions import OWNER
 from findling.pipelines.retrieve import query_planner
 from findling.service.engine import engine as engine_module
+from findling.service.engine import services
 from findling.service.server.engine_pool import Host
 from findling.service.settings.settings import plan_of
 from findling.service.workspace.scope import prepared
@@ -43,7 +44,7 @@ def test_a_request_is_planned_and_parsed_once(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(parser, "parse", parse)
         monkeypatch.setattr(query_planner, "parse", parse)
         monkeypatch.setattr(engine_module, "prepared", count("plans", prepared))
-        monkeypatch.setattr(engine_module, "plan_of", count("profiles", plan_of))
+        monkeypatch.setattr(services, "plan_of", count("profiles", plan_of))
         with host.client(OWNER) as client:
             assert client.search("spring ext:md").hits
     finally:

@@ -52,7 +52,7 @@ function pause(milliseconds, signal) {
 
 async function send(path, { workspace, ...query }, body, method, signal) {
   const address = new URL(path, location.origin);
-  // Only a search asks all workspaces, by its scope; everything else is about the served one then.
+  // Only a search asks all workspaces, by its scope.
   if (workspace && workspace !== ALL) query.workspace = workspace;
   if (body?.workspace === ALL) body = { ...body, workspace: "" };
   for (const [name, value] of Object.entries(query)) {

@@ -69,7 +69,6 @@ function showState() {
   }
   for (const radio of document.querySelectorAll("#modes input")) radio.checked = radio.value === state.mode;
   if (byId("workspace").value !== state.workspace) byId("workspace").value = state.workspace;
-  byId("query").placeholder = state.workspace === ALL ? "Search in everything you have" : "Search";
   show(byId("welcome"), !isAsked(state));
   showThemesLink();
 }

@@ -13,7 +13,7 @@ export function h(name, properties = {}, ...children) {
   return made;
 }
 
-/** A table; a row is a list of cells, the first of which names it. Cells are what `h` takes, or whole elements `td`. */
+/** A table of rows, each named by its first cell. */
 export function table(kind, heads, rows) {
   const head = heads.length ? h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, name)))) : "";
   const cell = (content, place) => {

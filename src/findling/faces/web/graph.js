@@ -43,7 +43,7 @@ const nameLink = (name, { linkToName, queryOf }) =>
 const documentLink = (passage, { linkTo }) =>
   h("a", { href: linkTo(passage.id), data: { hit: passage.id, tab: "graph" } }, h("bdi", {}, visible(nameOf(passage))));
 
-/** The hit in the middle, its names around it, and the documents outside, each beside a name that it shares. */
+/** The hit, its names around it, and outside the documents that share one. */
 function drawing(names, documents, hit, links) {
   const ring = names.slice(0, MOST);
   const rankOf = (one) => ring.findIndex(({ name }) => one.names.includes(name));

@@ -40,7 +40,7 @@ export function markOpened(id) {
   }
 }
 
-/** Lines with their numbers and what matched in them; what a page or a sheet is called stands above its lines. */
+/** Lines with their numbers and matches, below the name of their page or sheet. */
 function linesElement(lines) {
   const last = Math.max(0, ...lines.map((line) => line.number));
   const made = linesBox(last);

@@ -83,7 +83,7 @@ function quickAnswer(state, signal) {
   return ask("/v1/search", { body: { ...bodyOf(state), quick: true }, signal });
 }
 
-/** The answer with its facets. Values beside the chosen ones are counted without that choice: they would widen it. */
+/** The answer with its facets. Values beside the chosen ones are counted without that choice. */
 async function wholeAnswer(state, signal) {
   const names = [...Object.keys(FACETS), "year", "entity"];
   const chosen = [...Object.keys(state.filters), ...(state.from || state.to ? ["year"] : [])];

@@ -30,7 +30,7 @@ const APART = "\u001f";
 /** The name of a hit in a state: its id, with its workspace where that is another one. */
 export const keyOf = (hit) => (hit.workspace ? hit.workspace + APART + hit.id : hit.id);
 
-/** The state with the workspace and the plain id of the hit that is opened. */
+/** The state with the workspace and the id of its hit. */
 export function located(state) {
   const [workspace, id] = state.hit.split(APART);
   return id === undefined ? state : { ...state, workspace, hit: id };

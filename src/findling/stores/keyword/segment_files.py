@@ -271,7 +271,8 @@ def _open_folder(folder: Path) -> tantivy.Index:
     # once opened, they are mapped into memory and the links are no longer needed.
     import tempfile
 
-    with tempfile.TemporaryDirectory() as links:
+    # A lock that tantivy leaves behind at that moment goes with the next cleaning of the temporary folder.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as links:
         for file in folder.glob("[!.]*"):
             (Path(links) / file.name).symlink_to(file)
         return _reloaded_on_demand(tantivy.Index.open(links))

@@ -262,8 +262,7 @@ def find_by_meaning(
         is_english = space.embedder.languages == "English"
         language = question_language(query) if is_english else ""
         has_say = language not in LOWERED
-        is_judged = language == "english" or not has_say
-        known = _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held) if is_judged else 1.0
+        known = _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held) if is_english else 1.0
         judge = Judge(space, vector, *_usual(hits, space), known, has_say)
         judges.append(judge)
         # A chunk that is both near and asked for by name has one cosine.

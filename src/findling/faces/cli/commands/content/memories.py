@@ -47,7 +47,7 @@ _PART = click.FloatRange(0, 1)
 @click.option("--visibility", multiple=True, metavar="PRINCIPAL", help="Who may see it, such as user:ada; repeatable.")
 @click.option("--source", default="", metavar="TEXT", help="Where it comes from: a book, an address, a person.")
 @click.option("--until", default="", metavar="DATE", help="The last day on which it holds, such as 2026-06-03.")
-@click.option("--here", is_flag=True, help="Keep it to this folder and those below it.")
+@click.option("--here", is_flag=True, help="Keep it in the index of this folder, not for every folder.")
 @json_option
 @workspace_option
 def remember(

@@ -187,9 +187,8 @@ def _is_supported(keyword: KeywordLeg, question: AnalyzedQuery, typed: str, mean
     # Large vocabularies have a relative of any short word: 36,000 passages of code know turne, sitm and posid.
     if len(term) <= _SURE and not _is_common(other):
         is_sure = is_sure and standing(keyword, other) > log10(max(keyword.size(), 1)) - 2
-    if is_sure or not (
-        other.isalpha() and other.islower()
-    ):  # both halves, and an identifier as a whole, were looked up
+    is_looked_up = not (other.isalpha() and other.islower())  # both halves, and an identifier as a whole
+    if is_sure or is_looked_up:
         return True
     rest = {term for term in question.asked if term not in phrase_terms(typed)}
     words = [Word(word) for word in (*rest, *(one for key, one in meant.items() if key != typed))]

@@ -29,12 +29,14 @@ def whole_name(legs: Retrievers, question: AnalyzedQuery) -> AnalyzedQuery:
     Letters count as in a search with smart case: a name with a capital is another one without. Words that share parts
     of it are weaker matches. A number that is the name of a file stands in all of it.
     """
-    from findling.pipelines.retrieve.resource_order import definitions_within  # it reads sources
-
     word = question.text.strip("`'\"(){};, ")
     if question.plan.weak or question.reading != "ranked" or " " in word or not _is_name(legs, question, word):
         return question
+    from findling.pipelines.retrieve.resource_order import definitions_within  # only a name needs the grammars of code
+
     found = legs.keyword.search(Any((Term(word), Term(word, "path"))), question.filters, _MOST_HOLDING)
+    if found.total > _MOST_HOLDING:
+        return question
     pattern = compile_pattern(Pattern(word, False, not word.islower(), whole_words=True))
     has_digits = any(map(str.isdigit, word))
     holding = [
@@ -42,8 +44,6 @@ def whole_name(legs: Retrievers, question: AnalyzedQuery) -> AnalyzedQuery:
         for cid, stored in legs.store.chunks([cid for cid, _ in found.hits]).items()
         if pattern.search(stored.text) or (has_digits and pattern.search(stored.resource.path))
     ]
-    if found.total > _MOST_HOLDING:
-        return question
     # Session.send means the definition of send in Session, too, which holds no dot.
     holding = list(dict.fromkeys([*definitions_within(legs, question, word), *holding]))
     if not holding:

@@ -11,6 +11,7 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING
 
@@ -190,6 +191,8 @@ def kill(victim: str, worker: BoundedProcess, server: PostgresServer, chance: ra
                 connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
             else:
                 os.kill(pid, signal.SIGKILL)  # the server ends all others, and recovers
+                with suppress(psycopg.OperationalError):  # not before it has ended this one
+                    connection.execute("SELECT pg_sleep(%s)", (PATIENCE_S,))
 
 
 def wait_for(server: PostgresServer) -> None:

@@ -192,6 +192,31 @@ def test_a_reader_leaves_no_link_behind(tmp_path: Path, monkeypatch: pytest.Monk
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
+def test_a_lock_that_tantivy_leaves_at_the_last_moment_changes_no_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    store = MemoryStore()
+    leg = made(tmp_path / "leg", store, [documents(20)])
+    store.write([], ["r1"])
+    catch_up(store, leg)
+    remove, locks = Path.rmdir, []
+
+    def locked(folder: Path) -> None:
+        if not locks:
+            locks.append(folder / ".tantivy-meta.lock")
+            locks[0].touch()
+        remove(folder)
+
+    monkeypatch.setattr(Path, "rmdir", locked)
+    fresh = TantivyLeg.open(tmp_path / "fresh", store_id="s")
+    catch_up(store, fresh)
+    assert worded(store, leg) == [pytest.approx(wanted, rel=1e-6, abs=1e-6) for wanted in worded(store, fresh)]
+    assert locks
+    assert [*(tmp_path / "tmp").iterdir()] == []
+
+
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"made_for": 1}', "null", "\xff"])
 def test_a_leg_without_its_note_is_nobodys(tmp_path: Path, damage: str) -> None:
     made(tmp_path / "leg", MemoryStore(), [documents()]).close()

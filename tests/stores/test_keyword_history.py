@@ -201,7 +201,7 @@ def test_a_lock_that_tantivy_leaves_at_the_last_moment_changes_no_score(
     leg = made(tmp_path / "leg", store, [documents(20)])
     store.write([], ["r1"])
     catch_up(store, leg)
-    remove, locks = Path.rmdir, []
+    remove, locks = Path.rmdir, list[Path]()
 
     def locked(folder: Path) -> None:
         if not locks:

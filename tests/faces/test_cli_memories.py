@@ -17,7 +17,7 @@ CODE = "The door code of the office is in the blue binder."
 def test_remember_prints_the_id_that_recall_finds(findling: Findling, project: Path) -> None:
     code, out, err = findling("remember", CODE, "--importance", "0.8", "--tag", "office", "--author", "Ada")
     rid = out.strip()
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "findling: kept for all folders\n")
     assert rid.startswith("memory:")
     code, out, err = findling("recall", "door", "code")
     assert (code, err) == (0, "")
@@ -32,11 +32,11 @@ def test_the_same_again_says_so(findling: Findling, project: Path) -> None:
     first = findling("remember", CODE)[1]
     code, out, err = findling("remember", "--importance", "0.9", *CODE.split())
     assert (code, out) == (0, first)
-    assert err == "findling: remembered already; importance 0.90, accessed once\n"
+    assert err == "findling: kept for all folders\nfindling: remembered already; importance 0.90, accessed once\n"
     findling("remember", "--id", "wifi", "The password is swordfish.")
     code, out, err = findling("remember", "--id", "wifi", "The password is herring.")
     assert (code, out) == (0, "memory:wifi\n")
-    assert err.startswith("findling: its text was changed")
+    assert "findling: its text was changed" in err
 
 
 def test_a_text_can_come_on_stdin(findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_memories_are_updated_superseded_reviewed_and_undone(findling: Findling,
     assert f"try: findling memory undo {first}" in err
     moved, err = findling("remember", "Anna moved to Ulm.")[1:]
     moved = moved.strip()
-    assert err == f"findling: it supersedes {first}\n  try: findling memory undo {moved}\n"
+    assert f"findling: it supersedes {first}\n  try: findling memory undo {moved}\n" in err
     code, out, err = findling("recall", "Anna")
     assert "Berlin" not in out
     assert f"supersedes {first}" in out
@@ -204,3 +204,28 @@ def test_a_folder_without_an_index_finds_what_is_remembered_and_all_that_is_inde
     assert "../" in out
     assert (empty / out.splitlines()[0]).is_file()
     assert not list((home / "empty").iterdir())
+
+
+def test_remember_says_where_a_memory_is_kept(
+    findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went into the index of the folder above, without a word."""
+    findling("index")
+    monkeypatch.chdir(project / "src")
+    code, _, err = findling("remember", "--here", "The walrus naps.")
+    assert (code, err) == (0, f"findling: kept for {project / 'src'} and the folders below it\n")
+    assert findling("recall", "walrus")[0] == 0
+    monkeypatch.chdir(project)
+    assert findling("remember", "--visibility", "user:ada", "Ada naps.")[2] == f"findling: kept in {project}\n"
+    assert findling("recall", "walrus")[0] == 1
+    monkeypatch.chdir(project / "src")
+    newer = (
+        findling("remember", "--here", "The walrus sleeps in room 7.")[1]
+        and findling("remember", "--here", "The walrus sleeps in room 8.")[1].strip()
+    )
+    monkeypatch.chdir(project / "docs")
+    assert f"[{project / 'src'}] {newer}  newer\n" in findling("memory", "review")[1], "a review names the folder"
+    findling("workspaces", "create", "team")
+    for here in ((), ("--here",)):
+        code, _, err = findling("remember", "--workspace", "team", *here, "A team naps.")
+        assert (code, err.splitlines()[0]) == (0, "findling: kept in the workspace team")

@@ -90,6 +90,80 @@ def test_a_memory_of_another_folder_is_recalled_and_one_kept_here_is_not(
         assert {found.rid for found in engine.memories.recall("walnuts")} == {older, kept}
 
 
+def test_a_folder_below_an_indexed_one_keeps_a_memory_to_itself_and_those_below(
+    tmp_path: Path, settings: findling.Settings
+) -> None:
+    """It lay in the index of the folder above, for all its folders to find."""
+    root = folder(tmp_path, "one", settings, a="the door")
+    for name in ("sub/deep", "side"):
+        (root / name).mkdir(parents=True)
+    with findling.open(root / "sub", settings=settings) as engine:
+        rid = engine.memories.remember("The walrus sleeps in room 7.", here=True).rid
+        newer = engine.memories.remember("The walrus sleeps in room 8.", here=True)
+        assert newer.supersedes == rid or rid in newer.conflicts, "memories of one folder are compared"
+        engine.memories.remember("The code of the gate is 11.", id="gate", here=True)
+    both = {rid, newer.rid}
+    for name, found in (("sub", both), ("sub/deep", both), ("", set()), ("side", set())):
+        with findling.open(root / name, settings=settings) as engine:
+            answer = engine.search("walrus", facets=("type",))
+            assert ({hit.rid for hit in answer}, answer.total) == (found, len(found)), name
+            assert answer.facets["type"] == ({"memory": 2} if found else {})
+            assert not any("filters" in note for note in answer.notes), "nobody has filtered"
+            assert {one.rid for one in engine.memories.recall("walrus", all_versions=True)} == found
+            assert {one.rid for one in engine.memories.list()} == ({*found, "memory:gate"} if found else set())
+            assert engine.explain("walrus", rid).found is bool(found)
+            assert engine.fetch(rid).text, "its id finds it"
+            assert both <= {hit.rid for hit in engine.search("walrus", scope="all")}
+    with findling.open(root / "side", settings=settings) as engine:
+        with pytest.raises(InvalidValueError, match="memory:gate is kept in another folder"):
+            engine.memories.remember("The code of the gate is 12.", id="gate", here=True)
+        own = engine.memories.remember("The walrus sleeps in room 7.", here=True)
+        assert (own.outcome, own.supersedes, own.conflicts, own.here) == ("new", "", (), "side")
+        assert {hit.rid for hit in engine.search("walrus")} == {own.rid}
+        assert not any({pair.newer, pair.older} > {own.rid} for pair in engine.memories.review().pairs)
+    with findling.open(folder(tmp_path, "one/sub/deep", settings), settings=settings) as engine:
+        assert {hit.rid for hit in engine.search("walrus")} == both, "its own index is one below that folder"
+
+
+def test_a_folder_that_is_gone_keeps_no_memory_to_itself(tmp_path: Path, settings: findling.Settings) -> None:
+    """Its memories were lost without a word when it got another name."""
+    root, two = folder(tmp_path, "one", settings, a="the door"), folder(tmp_path, "two", settings)
+    (root / "sub").mkdir()
+    kept = {}
+    for name in ("", "sub"):
+        with findling.open(root / name, settings=settings) as engine:
+            kept[name] = engine.memories.remember(f"The walrus sleeps in {name or 'the hall'}.", here=True).rid
+    (root / "sub").rename(root / "other")
+    with findling.open(root, settings=settings) as engine:
+        assert {hit.rid for hit in engine.search("walrus")} == set(kept.values())
+    root.rename(tmp_path / "three")
+    with findling.open(two, settings=settings) as engine:
+        recalled = {(one.rid, one.hit.workspace) for one in engine.memories.recall("walrus")}
+    assert recalled == {(rid, str(root)) for rid in kept.values()}
+
+
+def test_superseded_memories_that_another_folder_keeps_are_not_counted(
+    tmp_path: Path, settings: findling.Settings
+) -> None:
+    one, two = folder(tmp_path, "one", settings), folder(tmp_path, "two", settings)
+    with findling.open(one, settings=settings) as engine:
+        engine.memories.remember("Anna lives in Berlin.", here=True)
+        assert engine.memories.remember("Anna moved to Hamburg.", here=True).supersedes
+        assert engine.memories.recall("Anna").left_out == 1
+    with findling.open(two, settings=settings) as engine:
+        answer = engine.memories.recall("Anna")
+        assert (answer.memories, answer.left_out, answer.notes) == ((), 0, ())
+
+
+def test_a_recall_that_finds_no_memory_speaks_of_no_filters(tmp_path: Path, settings: findling.Settings) -> None:
+    with findling.open(folder(tmp_path, "one", settings, a="the walrus"), settings=settings) as engine:
+        engine.memories.remember("Anna lives in Berlin.")
+        assert engine.memories.recall("walrus").notes == ()
+        assert engine.search("walrus", filters=findling.Filters(type=("memory",))).notes == (
+            "1 passage matches without the filters",
+        )
+
+
 def test_decisions_are_undone_where_the_memory_lies(tmp_path: Path, settings: findling.Settings) -> None:
     with findling.open(folder(tmp_path, "one", settings), settings=settings) as engine:
         old = remember(settings, "Anna lives in Berlin.").rid

@@ -17,6 +17,7 @@ __all__ = [
     "CONDITIONS",
     "FACETS",
     "GROUPS",
+    "HERE",
     "LEAVES",
     "SCOPES",
     "All",
@@ -50,6 +51,9 @@ FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year", "fil
 that the graph knows in them.
 """
 
+
+HERE = "here"
+"""The field for the folder that keeps a memory to itself and those below; also a mark of stores that hold such ones."""
 
 SCOPES = ("here", "all")
 """Scopes that every face offers: the workspace that is asked, or all that the caller may see."""

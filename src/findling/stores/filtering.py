@@ -240,6 +240,7 @@ _PROPERTIES: dict[str, tuple[str, Callable[[Iterable[str]], Callable[[Value], bo
     "tag": ("tags", _shares),
     "system": ("fields", _belongs_to),
     "author": ("author", _written_by),
+    "here": ("fields", lambda values: lambda fields: fields.get("here", "") in values),
     "rid": ("rid", lambda values: frozenset(values).__contains__),
 }
 """The name of a `Field` → the attribute of a resource, and the function from values to a test."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
-from findling.domain.queries import All, Any, Filters, Node, Not, Pattern, Phrase, Term, Word
+from findling.domain.queries import All, Any, Field, Filters, Node, Not, Pattern, Phrase, Term, Word
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Evidence, Hit, Suggestion
 from findling.domain.values import counted
@@ -21,6 +21,7 @@ from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled, typed_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
+from findling.stores.filter_columns import parts_of, split_ids
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.analysis.scripts import name_parts
 from findling.text.analysis.spelling import Spellings, edits, suggest
@@ -207,8 +208,12 @@ def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> t
         is_told = any(note.endswith(TOO_LONG) for note in question.notes)
         return () if is_told else ("there is no letter, digit or emoji to search for",)
     weights = question.plan.weights
-    here = Filters(within=question.filters.within)
-    for filters, wider, told in ((question.filters, here, "without the filters"), (here, Filters(), "")):
+    # What the profile is about, and ids that are out of question, are no filters of whoever asks.
+    ids = tuple(split_ids(parts_of(question.filters.where))[0])
+    wide = Filters(where=Not(Field("rid", ids)) if ids else None)
+    wide = wide if question.request.filters.type else replace(wide, type=question.filters.type)
+    here = replace(wide, within=question.filters.within)
+    for filters, wider, told in ((question.filters, here, "without the filters"), (here, wide, "")):
         elsewhere = keyword.search(question.node, wider, 0, weights=weights).total if filters != wider else 0
         if elsewhere:
             return (f"{_counted(elsewhere)} {told or f'outside of {here.within}'}",)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import check_visibility
+from findling.domain.queries import HERE
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import SCHEMA_VERSION, Degradation, Hit, Step, Suggestion
@@ -61,7 +62,7 @@ LARGEST_FACTOR = _LOWEST_FACTOR + _FACTOR_SPAN
 """The factor of the greatest importance: 1.43 times that of the least one."""
 
 _FULL = 8.0  # deviations above unrelated texts that count as full closeness, as for every search by meaning
-_BEFORE, _HERE = "accesses_before", "here"
+_BEFORE = "accesses_before"
 _LONGEST_ID = 200
 
 
@@ -73,7 +74,8 @@ class Memory:
     first time. It holds from `since` to `until`, where that is known. `outcome` is that of remembering: `new`, `known`,
     `changed`, or `updated` by a near copy; empty in other answers. `supersedes` is the memory whose place it takes,
     `conflicts` those that may not hold together with it, `undo` the command that takes back a decision of remembering.
-    `workspace` holds it in a list of several workspaces; empty for the one that was asked. `here`: its folder keeps it.
+    `workspace` holds it in a list of several workspaces; empty for the one that was asked. `here` is the folder that
+    keeps it, `.` for the root; empty for one that is kept in none.
     """
 
     rid: str
@@ -94,7 +96,7 @@ class Memory:
     conflicts: tuple[str, ...] = ()
     undo: str = ""
     workspace: str = ""
-    here: bool = False
+    here: str = ""
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -165,7 +167,7 @@ class RecallAnswer:
 class Wish(NamedTuple):
     """A text to remember. Without an `importance` a new memory gets 0.5 and a known one keeps its own.
 
-    `here` keeps it to the folder that it is remembered in.
+    `here` is the folder that keeps it, `.` for the root.
     """
 
     text: str
@@ -176,7 +178,7 @@ class Wish(NamedTuple):
     id: str = ""
     source: str = ""
     span: Span = Span()
-    here: bool = False
+    here: str = ""
 
 
 def checked_wish(wish: Wish) -> Wish:
@@ -205,10 +207,11 @@ def checked_wish(wish: Wish) -> Wish:
 
 
 def memory_rid(wish: Wish) -> str:
-    """The id that a wish names, or one of its text and readers: another would reveal the memories of others."""
+    """The id that a wish names, or one of its text, readers and folder: others must not learn of the memory."""
     if wish.id:
         return f"{MEMORY}:{wish.id}"
     seen_by = "" if wish.visibility is None else "\x1f".join(("seen by", *sorted(set(wish.visibility))))
+    seen_by += f"\x1f{wish.here}" if wish.here not in ("", ".") else ""
     identity = f"{spelled(wish.text)}\x1e{seen_by}".encode("utf-8", "surrogatepass")
     return f"{MEMORY}:{blake2b(identity, digest_size=8, person=b'memory').hexdigest()}"
 
@@ -228,7 +231,7 @@ def make_resource(wish: Wish, rid: str, now: float, *, accesses_before: int = 0)
     given = format(_USUAL_IMPORTANCE if wish.importance is None else wish.importance, "g")
     before = {_BEFORE: str(accesses_before)} if accesses_before else {}
     source = {"source": wish.source} if wish.source else {}
-    source |= {_HERE: "yes"} if wish.here else {}
+    source |= {HERE: wish.here} if wish.here else {}
     return Resource(
         rid=rid,
         type=MEMORY,
@@ -282,7 +285,7 @@ def make_memory(resource: Resource, text: str, access: Access | None, now: float
         source=resource.fields.get("source", ""),
         outcome=outcome,
         supersedes=resource.fields.get("supersedes", ""),
-        here=_HERE in resource.fields,
+        here=resource.fields.get(HERE, ""),
     )
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from findling.domain.queries import HERE
 from findling.domain.resources import Resource
 from findling.models.ports import Chat
 from findling.pipelines.content.memory_history import apart_from, span_of
@@ -27,6 +28,7 @@ __all__ = [
     "may_touch",
     "newer_of",
     "reading_of",
+    "same_readers",
 ]
 
 
@@ -127,11 +129,15 @@ def judge(new: Neighbour, reading: Reading, neighbours: Iterable[Neighbour], now
     return Judgement(supersedes=latest, conflicts=tuple(dict.fromkeys((*others, *conflicts))))
 
 
-def may_touch(resource: Resource, visibility: tuple[str, ...] | None) -> bool:
-    """Whether both have the same readers. Another one would tell of memories that somebody cannot see."""
-    if resource.visibility is None or visibility is None:
-        return resource.visibility is None and visibility is None
-    return set(resource.visibility) == set(visibility)
+def may_touch(one: Resource, other: Resource) -> bool:
+    """Whether both have the same readers and the same folder. Else one would tell of what somebody cannot see."""
+    folders = [resource.fields.get(HERE, ".") for resource in (one, other)]
+    return same_readers(one.visibility, other.visibility) and folders[0] == folders[1]
+
+
+def same_readers(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> bool:
+    """Whether two lists name the same readers, in any order."""
+    return one == other or (one is not None and other is not None and set(one) == set(other))
 
 
 def _is_later(old: Resource, new: Resource, now: float) -> bool:
@@ -181,7 +187,7 @@ _RAREST, _LATEST, _COMPARED, _MOST_PAIRS = 6, 500, 50, 3
 def _contradict(older: tuple[Neighbour, Reading | None], newer: tuple[Neighbour, Reading | None]) -> bool:
     (old, before), (new, reading) = older, newer
     is_apart = old.resource.rid in apart_from(new.resource) or new.resource.rid in apart_from(old.resource)
-    if is_apart or before is None or reading is None or not may_touch(new.resource, old.resource.visibility):
+    if is_apart or before is None or reading is None or not may_touch(new.resource, old.resource):
         return False
     return compare(before, reading) in (UPDATE, CONFLICT)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import FindlingError, NotFoundError
+from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.domain.permissions import EVERYONE, check_principal
-from findling.domain.queries import SearchRequest
+from findling.domain.queries import HERE, SearchRequest
 from findling.domain.records import Access
 from findling.domain.resources import Document, Resource
 from findling.domain.results import Degradation, SearchAnswer
@@ -49,8 +49,8 @@ class WorkspaceMemories:
     """The memories of one workspace.
 
     `search` answers a request as `Engine.search` does, from this workspace alone, without a look at its files.
-    `others` gives the memories that the owner asks, too, nearest first; `label` names this workspace among them. Those
-    from `elsewhere` keep what belongs to their folder. `clock` gives seconds since the epoch.
+    `others` gives the memories that the owner asks, too, nearest first; `label` names this workspace among them.
+    `part` is the folder of it that asks, `kept_apart` the ids that others keep. `clock` gives seconds since the epoch.
     """
 
     def __init__(
@@ -60,12 +60,14 @@ class WorkspaceMemories:
         label: str = "",
         others: Callable[[], Iterable[WorkspaceMemories]] = tuple,
         *,
-        elsewhere: bool = False,
+        part: str = "",
+        kept_apart: Callable[[tuple[str, ...] | None], Collection[str]] = lambda principals: (),
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._writer = writer
         self._search = search
-        self._label, self._others, self._is_elsewhere = label, others, elsewhere
+        self.label, self._others = label, others
+        self._part, self._kept_apart = part or ".", kept_apart
         self._clock = clock
         self._log = AccessLog(writer.files.folder, clock=clock)
         self._recaller = Recaller(writer, search, self._log, clock)
@@ -100,18 +102,23 @@ class WorkspaceMemories:
 
         A near copy updates the memory that says the same; a newer value of a fact supersedes the older one. An `id`
         names the memory; another text under it replaces the old one. `since` and `until` are days. `here` keeps it to
-        the folder: no other one recalls it. With `principals`, only memories that they may see count. Raises
+        the folder and those below. With `principals`, only memories that they may see count. Raises
         InvalidValueError for a wrong value, and as `WorkspaceWriter.writing` does.
         """
-        wish = checked_wish(Wish(text, importance, tags, author, visibility, id, source, here=here))
+        folder = self._part if here else ""
+        wish = checked_wish(Wish(text, importance, tags, author, visibility, id, source, here=folder))
         wish = self._truth.with_span(wish, since, until)
         now = self._clock()
         with self._writer.writing() as put:
             self._fold_held()
             store = self._writer.store
             rid = self._own_rid(memory_rid(wish), wish)
+            if here:
+                store.set_meta(HERE, "yes")
             known = store.document(rid)
             if known is not None:
+                if rid in self._kept_apart(None):
+                    raise InvalidValueError(f"{rid} is kept in another folder", hint="another --id")
                 return self._again(put, wish, known, now, is_copy=not wish.id)
             access = store.accesses([rid]).get(rid)
             resource = make_resource(wish, rid, now, accesses_before=access.count if access else 0)
@@ -186,7 +193,7 @@ class WorkspaceMemories:
         degraded: list[Degradation] = []
         for label, place in places.items():
             try:
-                found = place._recaller.recalled(asked._replace(elsewhere=place._is_elsewhere))
+                found = place._recaller.recalled(asked)
             except FindlingError as error:
                 if place is self:
                     raise
@@ -243,8 +250,9 @@ class WorkspaceMemories:
         if not self._writer.exists:
             return []
         store, now = self._writer.store, self._clock()
+        apart = self._kept_apart(principals)
         if principals is None:
-            hits = dict.fromkeys(store.rids(MEMORY))
+            hits = dict.fromkeys(rid for rid in store.rids(MEMORY) if rid not in apart)
         else:
             plan = self._recaller.plan("keyword")
             everything = replace(self._recaller.request("", plan, principals), limit=_EVERYTHING)
@@ -256,7 +264,7 @@ class WorkspaceMemories:
             ]
         accesses = self._recaller.accesses(hits, principals)
         memories = [make_memory(one.resource, one.text, accesses.get(one.resource.rid), now) for one in documents]
-        return [_seen_by(one, principals) for one in memories if not (self._is_elsewhere and one.here)]
+        return [_seen_by(one, principals) for one in memories]
 
     def history(self, id: str, *, principals: tuple[str, ...] | None = None) -> Sequence[MemoryVersion]:  # noqa: A002
         """All states of the fact that a memory tells, the present one first. Raises NotFoundError."""
@@ -273,10 +281,13 @@ class WorkspaceMemories:
         """The pairs of memories that may not hold together and wait for a decision; both are of one workspace."""
         from findling.service.content.memory_review import MemoryReview, MemoryReviewer
 
-        places = self._places(principals).values()
-        found = [MemoryReviewer(one._writer, one._clock).review(principals) for one in places]
-        trouble = next((one.trouble for one in found if one.trouble is not None), None)
-        return MemoryReview(pairs=tuple(pair for one in found for pair in one.pairs), trouble=trouble)
+        places = self._places(principals).items()
+        found = [
+            (label or one.label, MemoryReviewer(one._writer, one._clock).review(principals)) for label, one in places
+        ]
+        trouble = next((one.trouble for _, one in found if one.trouble is not None), None)
+        pairs = tuple(replace(pair, workspace=label) for label, one in found for pair in one.pairs)
+        return MemoryReview(pairs=pairs, trouble=trouble)
 
     def decide(self, newer: str, older: str, decision: str, *, principals: tuple[str, ...] | None = None) -> Undone:
         """Decide on a pair: `keep` both, `merge` them, or have the newer one `supersede` the older one.
@@ -295,7 +306,7 @@ class WorkspaceMemories:
         """The memories that answer a caller, by their names in an answer; the own ones have none."""
         list(map(check_principal, principals or ()))
         others = self._others() if principals is None else ()
-        return {"": self, **{one._label: one for one in others}}
+        return {"": self, **{one.label: one for one in others}}
 
     def _holding(self, principals: tuple[str, ...] | None, *ids: str) -> WorkspaceMemories:
         """The nearest place that holds all of these memories; this one where there is none."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from findling.domain.errors import InvalidValueError, ModelError
-from findling.domain.queries import Filters
+from findling.domain.queries import HERE, Filters
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.content.memories import MEMORY
@@ -22,7 +22,10 @@ __all__ = ["MemoryPair", "MemoryReview", "MemoryReviewer"]
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPair:
-    """Two memories that may not hold together. `verdict` is a language model's, which decides nothing."""
+    """Two memories that may not hold together. `verdict` is a language model's, which decides nothing.
+
+    `workspace` holds both; `here` is the folder of it that keeps them, if one does.
+    """
 
     newer: str
     older: str
@@ -30,6 +33,8 @@ class MemoryPair:
     older_text: str
     verdict: str = ""
     verdict_by: str = ""
+    workspace: str = ""
+    here: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +86,7 @@ class MemoryReviewer:
                     older_text=documents[older].text,
                     verdict=str(said.get("verdict", "")),
                     verdict_by=str(said.get("model", "")),
+                    here=documents[newer].resource.fields.get(HERE, ""),
                 )
             )
         return found_pairs

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from heapq import nlargest
 
 from findling.domain.errors import DeniedError, InvalidValueError, NotFoundError
-from findling.domain.queries import Filters
+from findling.domain.queries import HERE, Filters
 from findling.domain.records import DECISIONS
 from findling.domain.resources import Document, Resource
 from findling.domain.sight import Rights
@@ -29,6 +29,7 @@ from findling.pipelines.content.memory_judge import (
     judge,
     may_touch,
     reading_of,
+    same_readers,
 )
 from findling.pipelines.content.memory_times import lasting
 from findling.service.index.writing import WorkspaceWriter
@@ -85,7 +86,7 @@ class MemoryTruth:
         if reading is None:
             return Judgement()
         may_concern = anchors(reading)
-        neighbours = self._holding(resource.visibility, principals, may_concern, now)
+        neighbours = self._holding(resource, principals, may_concern, now)
         found = judge(Neighbour(resource, wish.text), reading, neighbours, now)
         if wish.id or settings["memory.copies"] == "add":
             found = found._replace(copy_of="")
@@ -112,16 +113,16 @@ class MemoryTruth:
         return make_resource(wish, memory_rid(wish._replace(id="")), now), wish.text
 
     def _holding(
-        self, visibility: tuple[str, ...] | None, principals: Principals, concerns: Callable[[str], int], now: float
+        self, new: Resource, principals: Principals, concerns: Callable[[str], int], now: float
     ) -> list[Neighbour]:
-        """The memories with these readers whose texts concern a statement, without those that ended."""
+        """The memories with the same readers and folder whose texts concern a statement, without those that ended."""
         store = self._writer.store
         may_see = sight_of(self._writer, principals)
         numbers = store.matching(Filters(type=(MEMORY,)))
         shared = {
             one.rid: concerns(one.text)
             for one in store.texts(numbers)
-            if _same_readers(one.visibility, visibility) and may_see(one.rid, one.visibility)
+            if same_readers(one.visibility, new.visibility) and may_see(one.rid, one.visibility)
         }
         rids = nlargest(_MOST_READ, filter(shared.__getitem__, reversed(shared)), key=shared.__getitem__)
         gone = store.successors(rids)
@@ -130,6 +131,7 @@ class MemoryTruth:
             Neighbour(one.resource, one.text)
             for one in documents
             if one is not None
+            and may_touch(one.resource, new)
             and lasting(one.resource, None).until > now
             and len(states_of(one.resource)) < MOST_STATES
         ]
@@ -248,9 +250,9 @@ class MemoryTruth:
     def _check_pair(self, new: Resource, old: Resource) -> None:
         if new.rid == old.rid:
             raise InvalidValueError(f"{new.rid} is one memory, no pair", hint="findling memory review lists pairs")
-        if not may_touch(old, new.visibility):
+        if not may_touch(old, new):
             raise InvalidValueError(
-                f"{new.rid} and {old.rid} are seen by different people", hint="remember one of them again"
+                f"{new.rid} and {old.rid} are seen by different people or folders", hint="remember one of them again"
             )
         seen, earlier = {new.rid}, old.rid
         while earlier and earlier not in seen:
@@ -263,7 +265,7 @@ class MemoryTruth:
     def _free(self, other: Resource, text: str) -> tuple[Resource, str] | None:
         """The newer text under an id that no other memory has; `None` when it is there already."""
         store = self._writer.store
-        for rid in (other.rid, memory_rid(Wish(text, visibility=other.visibility))):
+        for rid in (other.rid, memory_rid(Wish(text, visibility=other.visibility, here=other.fields.get(HERE, "")))):
             if not rid.startswith(f"{MEMORY}:"):
                 continue  # an id that a stranger has written
             found = store.document(rid)
@@ -289,10 +291,6 @@ def sight_of(writer: WorkspaceWriter, principals: Principals) -> Callable[[str, 
     is_public = writer.settings["permissions.unset"] == "public"
     rights = Rights(principals, writer.store.relations(), unset_is_public=is_public)
     return lambda rid, visibility: rights.may_see(rid, "", visibility)
-
-
-def _same_readers(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> bool:
-    return one == other or (one is not None and other is not None and set(one) == set(other))
 
 
 def _version(document: Document, text: str, since: float, until: float | None, why: str) -> MemoryVersion:

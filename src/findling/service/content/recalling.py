@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES, Plan
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import SearchRequest
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step
@@ -55,10 +55,7 @@ _NO_VECTORS = Degradation(
 
 
 class Recall(NamedTuple):
-    """A question to memories. `at` is a day as people write it, and empty for now; `moment` is its end in seconds.
-
-    `elsewhere`: it was put to another folder.
-    """
+    """A question to memories. `at` is a day as people write it, and empty for now; `moment` is its end in seconds."""
 
     query: str
     limit: int = 10
@@ -67,7 +64,6 @@ class Recall(NamedTuple):
     principals: tuple[str, ...] | None = None
     at: str = ""
     all_versions: bool = False
-    elsewhere: bool = False
     moment: float | None = None
     time: AskedTime | None = None
 
@@ -164,8 +160,7 @@ class Recaller:
         """A request for memories. They have no path and no system: a folder or a project would exclude them all."""
         return SearchRequest(
             query=query,
-            plan=plan,
-            filters=Filters(type=tuple(types)),
+            plan=replace(plan, types=tuple(types)),
             principals=principals,
             within="",
             in_context=False,
@@ -238,7 +233,7 @@ class Recaller:
             step = None if timed is None else time_step(chunk.resource, held, chunk.text, timed)
             if asked.moment is not None or (step is not None and step.factor >= 1):
                 hit = _as_of_then(hit)
-            if memory.importance >= asked.min_importance and not (asked.elsewhere and memory.here):
+            if memory.importance >= asked.min_importance:
                 recalled.append(make_recalled(hit, memory, reasons, now, step))
         return newer_first(recalled, asked)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, NotFoundError, NotIndexedError
-from findling.domain.queries import SCOPES, SearchRequest
+from findling.domain.queries import HERE, SCOPES, Field, Filters, Not, SearchRequest
 from findling.domain.values import changed
 from findling.service.engine.reach import ReachingEngine
 from findling.service.settings.settings import Settings, load_settings
@@ -26,8 +26,9 @@ from findling.service.workspace.scope import (
     prepared,
     request_with,
     timings_for,
+    with_condition,
 )
-from findling.service.workspace.workspace import Workspace, backend_at, home_folder, locate, workspaces_above
+from findling.service.workspace.workspace import Workspace, backend_at, home_folder, is_name, locate, workspaces_above
 
 if TYPE_CHECKING:
     from findling.domain.reports import Progress, RelatedAnswer
@@ -106,7 +107,7 @@ class Engine(ReachingEngine):
         notes = list(notes) or self._ready(refresh, on_progress, asked)
         share = self.share() if notes and principals is None else {}
         is_partial = bool(notes) and not self.is_indexed()
-        asked = of_a_part(asked) if is_partial else asked
+        asked = self._without_others(of_a_part(asked) if is_partial else asked)
         timings = {"refresh": round((time.perf_counter() - started) * 1000, 3)}
         above = self._asked_above(asked)
         if above:
@@ -139,7 +140,7 @@ class Engine(ReachingEngine):
             # A first run may take long, and read files that nobody meant.
             raise NotIndexedError("it has not been indexed yet", hint=f"findling index {self.root}")
         notes = [] if refresh is None else self._ready(refresh and self.is_indexed(), None, asked)
-        return self.opened.read(asked.principals, notes, search, asked, None, self._lines, notes)
+        return self.opened.read(asked.principals, notes, search, self._without_others(asked), None, self._lines, notes)
 
     def explain(
         self,
@@ -164,7 +165,8 @@ class Engine(ReachingEngine):
         above = self._asked_above(replace(asked, cursor=""))
 
         def here() -> Explanation:
-            return self.opened.read(asked.principals, notes, explain, asked, name, self.scope, degraded=notes)
+            own = self._without_others(asked)
+            return self.opened.read(asked.principals, notes, explain, own, name, self.scope, degraded=notes)
 
         if not above:
             return here()
@@ -219,15 +221,6 @@ class Engine(ReachingEngine):
         self._notes("", None)
         return self.opened.read(principals, [], suggest, text, limit)
 
-    def status_for(self, principals: tuple[str, ...] | None) -> dict[str, Any]:
-        """The status for its owner; for others, the number of resources that they may see."""
-        if principals is None:
-            return {**vars(self.status())}
-        from findling.service.upkeep.checks import visible_counts
-
-        self.opened.require()
-        return self.opened.read(principals, [], visible_counts)
-
     def ls(self, prefix: str = "", *, principals: tuple[str, ...] | None = None) -> Iterator[Resource]:
         """List the resources of the index in order of their ids, or those at and below a path."""
         is_everywhere = not prefix.strip("/.")
@@ -235,13 +228,6 @@ class Engine(ReachingEngine):
         self.opened.require()
         resources = self.opened.reader(principals).retrievers.store.resources()
         return (one for one in resources if is_below(one.path, below) or (is_everywhere and not one.path))
-
-    def resource_id(self, name: str) -> str:
-        """The id of the resource that a name stands for, see `fetch`. Raises NotFoundError when there is none."""
-        from findling.pipelines.lookup.explain import find_document
-
-        self.opened.require()
-        return find_document(self._files.store, name, self.scope)[0].resource.rid
 
     def group_of(self, hit: Hit, by: str, *, principals: tuple[str, ...] | None = None) -> str:
         """The group of a hit. The id stands for a hit that is gone since it was found."""
@@ -269,14 +255,27 @@ class Engine(ReachingEngine):
         def others() -> Iterator[WorkspaceMemories]:
             return (one.memories for one in (*self.above(), *self.elsewhere()))
 
-        return WorkspaceMemories(self.writer, search, self.label, others, elsewhere=self._reach < OWN)
+        return WorkspaceMemories(self.writer, search, self.label, others, part=self.scope, kept_apart=self.kept_apart)
 
     # Inside
 
-    @property
-    def asked(self) -> Path:
-        """The root, or the folder or file of it that was opened."""
-        return self.root / (self.workspace.only or self.scope)
+    def kept_apart(self, principals: tuple[str, ...] | None) -> set[str]:
+        """The ids of memories that other folders keep for themselves and those below; one that is gone keeps none."""
+        if is_name(self.home.name) or not self._files.exists or not self._files.store.get_meta(HERE):
+            return set()  # a name means its workspace alone
+        store = self.opened.reader(principals).retrievers.store
+        kept = store.matching(Filters(type=("memory",), where=Not(Field(HERE, ("",)))))
+        found = filter(None, (store.document(one.rid) for one in store.texts(kept)))
+        folders = {one.resource.rid: self.root / one.resource.fields[HERE] for one in found}
+        nearer = (self.asked, *self.asked.parents)
+        # Not `Path.exists`, which raises OSError for a name that is too long.
+        return {rid for rid, at in folders.items() if at not in nearer and os.path.exists(at)}  # noqa: PTH110
+
+    def _without_others(self, asked: SearchRequest) -> SearchRequest:
+        """The request without memories that other folders keep, unless all of them are asked."""
+        apart = self.kept_apart(asked.principals) if asked.scope == SCOPES[0] else ()
+        ids = Not(Field("rid", tuple(sorted(apart))))
+        return replace(asked, filters=with_condition(asked.filters, ids)) if apart else asked
 
     def prepare(self, request: SearchRequest | str, **options: Any) -> Scoped:
         """A request as the legs are asked: with its plan, and limited to the part of the root that was opened."""
@@ -304,7 +303,7 @@ class Engine(ReachingEngine):
     def _described(self) -> str:
         """The index, and the settings that are not the default."""
         own = {name: self._settings[name] for name in self._settings if self._settings.origin(name) != "default"}
-        return repr((self.home, own))
+        return repr((self.home, self.scope, own))
 
     @property
     def _lines(self) -> int:

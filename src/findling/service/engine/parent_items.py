@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from findling.domain.errors import FindlingError, NotFoundError
-from findling.domain.queries import SCOPES, All, Field, Filters, Not, SearchRequest
+from findling.domain.queries import SCOPES, Field, Not, SearchRequest
 from findling.domain.results import Degradation, Explanation, Hit, SearchAnswer, Step
 from findling.pipelines.lookup.federated import RankedAcross, as_relaxed, fuse_across
-from findling.service.workspace.scope import Scoped, timings_for
+from findling.service.workspace.scope import Scoped, timings_for, with_condition
 
 if TYPE_CHECKING:
     from findling.service.index.documents import FetchedDocument
@@ -220,18 +220,12 @@ def _request_to(root: Path, scoped: Scoped, others: Sequence[Workspace]) -> Sear
 
     A question to several is also for files, but for those of a folder below that has a workspace of its own.
     """
-    request = replace(scoped.request, filters=scoped.filters, within=_NOWHERE, in_context=False, scope=SCOPES[0])
+    request = replace(scoped.request, filters=scoped.filters, within=_NOWHERE, in_context=False)
     if scoped.request.scope == SCOPES[0]:
         return request
     below = [other.root.relative_to(root).as_posix() for other in others if root in other.root.parents]
-    return replace(request, within="", filters=_without(scoped.filters, "path", below))
-
-
-def _without(filters: Filters, name: str, values: Sequence[str]) -> Filters:
-    if not values:
-        return filters
-    others = Not(Field(name, tuple(values)))
-    return replace(filters, where=others if filters.where is None else All((filters.where, others)))
+    filters = with_condition(scoped.filters, Not(Field("path", tuple(below)))) if below else scoped.filters
+    return replace(request, within="", filters=filters)
 
 
 def _items_of(one: ItemSource, scoped: Scoped, nearer: Sequence[ItemSource]) -> SearchAnswer:
@@ -242,7 +236,7 @@ def _items_of(one: ItemSource, scoped: Scoped, nearer: Sequence[ItemSource]) -> 
         held = tuple({hit.rid: None for hit in answer.hits if any(near.holds(hit.rid) for near in nearer)})
         if not held:
             return answer
-        request = replace(request, filters=_without(request.filters, "rid", held))
+        request = replace(request, filters=with_condition(request.filters, Not(Field("rid", held))))
 
 
 def _hit(one: RankedAcross, labels: Sequence[str]) -> Hit:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, NotFoundError, UsageError
 from findling.service.engine.services import WorkspaceServices
@@ -101,6 +101,22 @@ class ReachingEngine(WorkspaceServices):
         """Whether there is a resource with this id."""
         return self._files.store.document(rid) is not None
 
+    def status_for(self, principals: tuple[str, ...] | None) -> dict[str, Any]:
+        """The status for its owner; for others, the number of resources that they may see."""
+        if principals is None:
+            return {**vars(self.status())}
+        from findling.service.upkeep.checks import visible_counts
+
+        self.opened.require()
+        return self.opened.read(principals, [], visible_counts)
+
+    def resource_id(self, name: str) -> str:
+        """The id of the resource that a name stands for, see `fetch`. Raises NotFoundError when there is none."""
+        from findling.pipelines.lookup.explain import find_document
+
+        self.opened.require()
+        return find_document(self._files.store, name, self.scope)[0].resource.rid
+
     @property
     def permissions(self) -> WorkspacePermissions:
         """Rights: who may see which resource."""
@@ -124,7 +140,7 @@ class ReachingEngine(WorkspaceServices):
         # Memories need no settings of their project, which may be broken.
         settings = self._settings_at(place, has_root=reach == OWN and place.has_files and place.root.exists())
         engine = type(self)(place, settings, self.opened.above(place, settings), reach)
-        engine._is_extra = not self.opened.is_open_above(place.folder)
+        engine._is_extra, engine.asked = not self.opened.is_open_above(place.folder), self.asked
         return engine
 
     def _settings_at(self, place: Workspace, *, has_root: bool) -> Settings:

@@ -50,6 +50,7 @@ class WorkspaceServices:
         self._settings, self._files = settings, self.opened.files
         self._disk = DiskIndex(self._files, settings, place, self.opened.legs, self.opened.is_level)
         self._top, self._homes = self.root / place.only, home_folder(settings["store.home"])
+        self.asked = self.root / (place.only or place.scope)
         self.label, self._reach, self._names = place.label, reach, names
         self._siblings: dict[tuple[int, Names], Self] = {}
         self._plan_of, self._is_extra = cache(partial(plan_of, settings)), False

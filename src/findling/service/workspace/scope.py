@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import KNOBS, Plan
-from findling.domain.queries import All, Field, Filters, SearchRequest
+from findling.domain.queries import All, Field, Filters, Node, SearchRequest
 from findling.domain.values import changed
 from findling.service.settings.settings import Settings
 
@@ -33,6 +33,7 @@ __all__ = [
     "timings_for",
     "told_differences",
     "told_share",
+    "with_condition",
     "with_part",
 ]
 
@@ -148,7 +149,7 @@ def prepared(request: SearchRequest, settings: Settings, scope: str, plan_of: Ca
         filters = replace(filters, type=settings["context.types"])
     if "context.system" in names:
         system = Field("system", settings["context.system"])
-        filters = replace(filters, where=system if filters.where is None else All((filters.where, system)))
+        filters = with_condition(filters, system)
     within = scope if request.within is None else request.within.strip("/")
     asked = changed(request, filters=_below(filters, within), plan=plan, changes={}, within=within)
     context: dict[str, Any] = {name.partition(".")[2]: settings[name] for name in names}
@@ -242,6 +243,11 @@ def _context_path(settings: Settings) -> str:
         origin = settings.origin("context.path")
         raise PathNotFoundError(f"{origin} names the path {named}, which is not there", hint="--no-context")
     return str(path)
+
+
+def with_condition(filters: Filters, node: Node) -> Filters:
+    """The filters with one more condition."""
+    return replace(filters, where=node if filters.where is None else All((filters.where, node)))
 
 
 def with_part(parts: Sequence[str], part: str) -> tuple[str, ...]:

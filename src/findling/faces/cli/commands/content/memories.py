@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -26,7 +27,7 @@ from findling.faces.cli.request.options import (
     workspace_option,
 )
 from findling.service.settings.settings import load_settings
-from findling.service.workspace.workspace import PERSONAL
+from findling.service.workspace.workspace import PERSONAL, is_name
 
 if TYPE_CHECKING:
     from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled
@@ -47,7 +48,7 @@ _PART = click.FloatRange(0, 1)
 @click.option("--visibility", multiple=True, metavar="PRINCIPAL", help="Who may see it, such as user:ada; repeatable.")
 @click.option("--source", default="", metavar="TEXT", help="Where it comes from: a book, an address, a person.")
 @click.option("--until", default="", metavar="DATE", help="The last day on which it holds, such as 2026-06-03.")
-@click.option("--here", is_flag=True, help="Keep it in the index of this folder, not for every folder.")
+@click.option("--here", is_flag=True, help="Keep it for this folder and those below, not for every folder.")
 @json_option
 @workspace_option
 def remember(
@@ -84,6 +85,7 @@ def remember(
         )
         read_on()
     write_report(as_json, {"memory": memory}, f"{memory.rid}\n")
+    note(f"kept {_kept(memory, memories)}")
     _tell_outcome(memory)
     return 0
 
@@ -93,6 +95,13 @@ _OUTCOMES = {
     "changed": "its text was changed",
     "updated": "it says the same as a memory that was there, whose text it replaces",
 }
+
+
+def _kept(memory: Memory, memories: WorkspaceMemories) -> str:
+    if is_name(name := memories.folder.name):
+        return "for all folders" if name == PERSONAL else f"in the workspace {name}"
+    folder = show_controls(str(Path(memories.label, memory.here)))
+    return f"for {folder} and the folders below it" if memory.here else f"in {folder}"
 
 
 def _tell_outcome(memory: Memory) -> None:
@@ -213,7 +222,7 @@ def _review(place: tuple[bool, str | None], decision: tuple[str, ...]) -> int:
 
 def _shown_pair(pair: MemoryPair) -> str:
     said = f"  {show_controls(pair.verdict_by)} thinks: {pair.verdict}\n" if pair.verdict else ""
-    newer = f"{pair.newer}  newer\n{_indented(pair.newer_text)}"
+    newer = f"{_where(str(Path(pair.workspace, pair.here)))}{pair.newer}  newer\n{_indented(pair.newer_text)}"
     return f"{newer}{pair.older}  older\n{_indented(pair.older_text)}{said}"
 
 
@@ -313,7 +322,7 @@ def _tell(answer: RecallAnswer) -> None:
     if answer.time:
         note(f"time: {show_controls(answer.time)}")
     if not answer.memories:
-        note(f"no memory of {show_controls(answer.query)}", "findling recall lists all of them")
+        note(f"no memory of {show_controls(answer.query)}", "findling recall lists those that are found from here")
     elif not answer.is_counted:
         note("the workspace cannot be written: these accesses are not counted")
 

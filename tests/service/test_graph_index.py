@@ -68,6 +68,12 @@ def test_a_question_is_answered_by_way_of_the_best_hit(engine: Engine) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("question", [QUESTION.lower(), QUESTION.upper()])
+def test_the_title_of_a_best_hit_is_a_name_in_any_case(engine: Engine, question: str) -> None:
+    told = graph_of(engine.search(question, limit=5))
+    assert (told["state"], told["names"]) == ("on", ["jump for glory"])
+
+
 def test_a_hit_that_the_question_does_not_name_leads_on_as_well(engine: Engine) -> None:
     second = engine.search(QUESTION, graph="off", limit=2).hits[1]
     with (engine.root / second.path).open("a") as note:

@@ -204,6 +204,15 @@ def test_capitals_everywhere_tell_nothing() -> None:
     assert "radium" not in plain_keys("Marie Curie Radium Institute")
 
 
+def test_capitals_of_a_title_and_of_a_sentence_tell_nothing() -> None:
+    asked = asked_keys("Amount of use of books. Relation to the Dewey systems .")
+    assert "dewey" in asked
+    assert "relation" not in asked
+    titled = "A Translating Interface for the Operation of Retrieval Systems. How does it find Marie Curie?"
+    assert "retrieval systems" in plain_keys(titled)
+    assert "marie curie" not in plain_keys(titled)
+
+
 @no_deadline
 @given(st.text(max_size=300), st.text(max_size=40))
 def test_any_text_has_mentions_in_a_stable_order(text: str, title: str) -> None:

@@ -90,7 +90,6 @@ def test_plain_words_rank() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I AM INTERESTED IN TEA AND COFFEE",
         "TEA AND COFFEE",
         "TEA NOT COFFEE",
         "I am interested in articles on tea AND coffee",
@@ -106,6 +105,13 @@ def test_prose_and_capitals_are_never_boolean(text: str) -> None:
     assert read(parsed).kind == "ranked"
     assert not isinstance(read(parsed).node, All)
     assert any("as a word" in note or "as words" in note for note in parsed.notes)
+
+
+def test_a_shouted_question_is_read_as_if_it_were_not() -> None:
+    assert parse("I AM INTERESTED IN TEA AND COFFEE, NOT IN MAX_VALUE!") == parse(
+        "i am interested in tea and coffee, not in MAX_VALUE!"
+    )
+    assert parse("TODO OR FIXME OR XXX") != parse("todo or fixme or xxx"), "too few words to tell"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from findling.pipelines.retrieve.legs import check_legs
 from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.analysis.stemming import question_begin, question_language
+from findling.text.query.lexer import calmed
 from findling.text.query.parser import Parsed, parse
 from findling.text.query.query_mode import read
 from findling.text.query.routing import Route, route
@@ -126,7 +127,7 @@ def check_request(request: SearchRequest, plan: Plan) -> TimedPattern | None:
 
 def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Parsed | None = None) -> AnalyzedQuery:
     """Understand a request; `parsed` is its query, where that is known. Never raises for what a person types."""
-    query = _beginning(request.query)
+    query = calmed(_beginning(request.query))
     parsed = parsed or parse(query)
     reading = read(parsed, plan.words)
     text = _asked_text(_text_for_models(parsed) if parsed.operators else query)

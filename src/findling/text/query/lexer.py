@@ -22,6 +22,7 @@ __all__ = [
     "REGEX",
     "TEXT_FIELDS",
     "Intent",
+    "calmed",
     "case_of",
     "compiled",
     "field_prefix",
@@ -170,6 +171,17 @@ def field_prefix(field: str) -> str:
 def visible(text: str) -> str:
     """The text without control characters, halves of characters and marks of direction."""
     return text if text.isprintable() else compiled(_UNSEEN).sub("", compiled(_CONTROL).sub(" ", text))
+
+
+_SHOUTED = 6
+"""Words from which on a text in capitals is shouted; fewer may be abbreviations, or `TODO OR FIXME`."""
+
+
+def calmed(text: str) -> str:
+    """A shouted text in lower case: no capital of it tells a name or an operator. Identifiers stay as they are."""
+    if not text.isupper() or len(words := text.split(" ")) < _SHOUTED:
+        return text
+    return " ".join(word.lower() if word.translate(_UNMARKED).isalpha() else word for word in words)
 
 
 def shortened(text: str) -> str:

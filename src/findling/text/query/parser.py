@@ -45,6 +45,7 @@ from findling.text.query.lexer import (
     QUOTES,
     TEXT_FIELDS,
     Intent,
+    calmed,
     compiled,
     intent_of,
     levels,
@@ -89,7 +90,7 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
 
     `now` is what relative dates are reckoned from. Without an `intent` the text tells how it is meant.
     """
-    typed, text = text.strip(), visible(text)
+    typed, text = text.strip(), calmed(visible(text))
     if not text or text.isspace():
         return Parsed(Any(()) if typed else All(()), frozenset())
     if "\n" in typed:

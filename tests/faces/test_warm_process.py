@@ -465,12 +465,17 @@ def test_an_idle_process_leaves(warm: Warm, tmp_path: Path) -> None:
         assert not (other.home / FOLDER / SOCKET).exists()
 
 
-def test_a_process_of_a_deleted_home_leaves_the_next_one_alone(warm: Warm, tmp_path: Path) -> None:
-    """It stayed, for the path was there again; ten minutes later it removed the socket of the other process."""
-    with warm_of(tmp_path / "home", warm.environ) as first:
+@pytest.mark.parametrize("name", ["home", "home" * 30])
+def test_a_process_of_a_deleted_home_leaves_the_next_one_alone(warm: Warm, tmp_path: Path, name: str) -> None:
+    """It stayed, for the path was there again; ten minutes later it removed the socket of the other process.
+
+    The address of a long path followed the home that was renamed. One that had just begun to listen took the next
+    one's socket for its own.
+    """
+    with warm_of(tmp_path / name, warm.environ) as first:
         first.process.send_signal(signal.SIGSTOP)  # it does not look in between
-        (tmp_path / "home").rename(tmp_path / "gone")
-        with warm_of(tmp_path / "home", warm.environ) as second:
+        (tmp_path / name).rename(tmp_path / "gone")
+        with warm_of(tmp_path / name, warm.environ) as second:
             first.process.send_signal(signal.SIGCONT)
             assert first.process.wait() == 0
             assert second.process.poll() is None

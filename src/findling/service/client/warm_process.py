@@ -83,8 +83,8 @@ def stay_warm(run: Callable[[Sequence[str]], int], home: str, idle_s: float = ID
     with suppress(FindlingError, OSError), _only_one(Path(home)) as folder:
         if kit is not None:
             load_kit(kit)
-        with _listening(str(folder)) as listener:
-            _WarmProcess(run, home, listener, own, idle_s).serve()
+        with _listening(str(folder)) as (listener, is_found):
+            _WarmProcess(run, home, listener, is_found, own, idle_s).serve()
 
 
 class _WarmProcess:
@@ -95,16 +95,15 @@ class _WarmProcess:
         run: Callable[[Sequence[str]], int],
         home: str,
         listener: socket.socket,
+        is_found: Callable[[], bool],
         own: Nature,
         idle_s: float,
     ) -> None:
-        self._listener, self._idle_s = listener, idle_s
+        self._listener, self._is_found, self._idle_s = listener, is_found, idle_s
         self._reports, told = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._fork = Fork(run, home, own, told)
         self._forks: set[int] = set()
         self._indexes: set[str] = set()
-        self._path = listener.getsockname()
-        self._socket = _identity(self._path)
 
     def serve(self) -> None:
         """Take commands until the process is idle, stale, or its index is gone."""
@@ -178,8 +177,7 @@ class _WarmProcess:
 
     def _is_wanted(self) -> bool:
         """Whether the socket is there to be found, and one of the indexes that were asked."""
-        is_found = self._socket is not None and _identity(self._path) == self._socket
-        return is_found and (not self._indexes or any(map(os.path.isdir, self._indexes)))
+        return self._is_found() and (not self._indexes or any(map(os.path.isdir, self._indexes)))
 
 
 def _settle() -> None:
@@ -205,9 +203,10 @@ def _only_one(home: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _listening(folder: str) -> Iterator[socket.socket]:
-    """A socket that only its owner can reach; the caller holds the lock."""
+def _listening(folder: str) -> Iterator[tuple[socket.socket, Callable[[], bool]]]:
+    """A socket that only its owner can reach, and whether it is still there to be found; the caller holds the lock."""
     path, number = address(folder, SOCKET)
+    place = f"{folder}/{SOCKET}"  # an address through a descriptor would follow a home that is renamed
     with socket.socket(socket.AF_UNIX) as listener:
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -216,15 +215,19 @@ def _listening(folder: str) -> Iterator[socket.socket]:
             listener.bind(path)
         finally:
             os.umask(mask)
-        own = _identity(path)
+        own = _identity(place)  # before anybody can reach it: a home that is deleted then may have another process soon
+
+        def is_found() -> bool:
+            return own is not None and _identity(place) == own
+
         try:
             signal.signal(signal.SIGTERM, _leave)  # from now on the socket is removed
             listener.listen(_MOST_AT_ONCE)
-            yield listener
+            yield listener, is_found
         finally:
-            if _identity(path) == own:  # a home that was deleted may have another process by now
+            if is_found():
                 with suppress(OSError):
-                    os.unlink(path)
+                    os.unlink(place)
             if number >= 0:
                 os.close(number)
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.faces.daemons import Daemon, daemon_of, search_processes
-from tests.processes import PATIENCE_S
+from tests.processes import PATIENCE_S, in_time
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the children of a process")
 
@@ -82,7 +82,10 @@ def busy_with(daemon: Daemon, question: dict[str, str], other: ThreadPoolExecuto
 
 
 def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
-    limited = environ(FINDLING_SERVE_TIMEOUT_S="4")  # within 2 s a busy machine answers not even the others
+    in_time(lambda seconds: endless_ends_alone(root, home, environ(FINDLING_SERVE_TIMEOUT_S=str(seconds))), 4.0)
+
+
+def endless_ends_alone(root: Path, home: Path, limited: dict[str, str]) -> None:
     with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
         before = loaded(daemon)
         endless = other.submit(ask, daemon, **ENDLESS)

@@ -25,12 +25,19 @@ from starlette.routing import Route
 
 from findling.faces.http.security.guards import Guard
 from findling.faces.http.security.protocol import ConnectionLimits, GuardedProtocol, guarded_protocol
-from tests.processes import PATIENCE_S
+from tests.processes import PATIENCE_S, in_time
 
 MAX_BODY = 1 << 20
 PATIENT = ConnectionLimits()
 HASTY = ConnectionLimits(head_s=1.0, body_s=1.0, body_rate=100.0, write_s=1.0, linger_s=5.0, idle_s=30.0)
 """Limits that slow clients reach soon; a second, because a busy machine stops the test itself for a while."""
+
+
+def hasty(seconds: float) -> ConnectionLimits:
+    """Such limits of so many seconds."""
+    return HASTY._replace(head_s=seconds, body_s=seconds, body_rate=100.0 / seconds, write_s=seconds)
+
+
 LOOPS = ["asyncio"] if sys.platform == "win32" else ["asyncio", "uvloop"]
 HEAD = b"Host: localhost\r\n"
 GET = b"GET / HTTP/1.1\r\n" + HEAD + b"\r\n"
@@ -68,8 +75,8 @@ def make_app(largest: list[int]) -> Guard:
         caller = request.state.caller
         return JSONResponse({"size": size, "caller": caller.name, "principals": caller.principals, "names": len(names)})
 
-    async def slow(_: Request) -> Response:
-        await asyncio.sleep(1.5)  # longer than any of the hasty limits
+    async def slow(request: Request) -> Response:
+        await asyncio.sleep(float(request.query_params.get("seconds", "1.5")))
         return JSONResponse({"done": True})
 
     async def vast(_: Request) -> Response:
@@ -271,14 +278,18 @@ SLOW = {
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("kind", SLOW)
 def test_slow_clients_are_let_go_and_others_notice_nothing(kind: str, loop: str) -> None:
+    in_time(lambda seconds: let_go(hasty(seconds)._replace(body_rate=100_000.0), kind, loop), 1.0)
+
+
+def let_go(limits: ConnectionLimits, kind: str, loop: str) -> None:
     first, drop = SLOW[kind]
-    with serving(HASTY._replace(body_rate=100_000.0), loop=loop) as running, ExitStack() as stack:
+    with serving(limits, loop=loop) as running, ExitStack() as stack:
         slow = [stack.enter_context(running.connect()) for _ in range(50)]
         for connection in slow:
             connection.sendall(first)
         assert ask(running)[0] == 200  # with all of them open
         ended: set[socket.socket] = set()
-        for _ in range(500):
+        while len(ended) < len(slow):
             for connection in set(slow) - ended:
                 try:
                     connection.sendall(drop)
@@ -291,28 +302,33 @@ def test_slow_clients_are_let_go_and_others_notice_nothing(kind: str, loop: str)
                 except ConnectionError:
                     ended.add(connection)
             assert ask(running)[0] == 200
-            if len(ended) == len(slow):
-                break
             time.sleep(0.02)
         assert running.await_connections(0)
         assert not running.server.server_state.tasks
 
 
 def test_a_slow_line_is_not_a_slow_client() -> None:
-    with serving(HASTY) as running, running.connect() as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2000\r\n" + HEAD + b"\r\n")
-        for _ in range(10):  # for longer than a body may stall, but every piece is worth two seconds
-            connection.sendall(b"x" * 200)
-            time.sleep(0.15)
-        assert read_answer(connection) == (200, {"size": 2000, "caller": "owner", "principals": None, "names": 0})
+    def send(seconds: float) -> None:
+        with serving(hasty(seconds)) as running, running.connect() as connection:
+            connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: 2000\r\n" + HEAD + b"\r\n")
+            for _ in range(10):  # for longer than a body may stall, but every piece is worth twice as long
+                connection.sendall(b"x" * 200)
+                time.sleep(0.15 * seconds)
+            assert read_answer(connection) == (200, {"size": 2000, "caller": "owner", "principals": None, "names": 0})
+
+    in_time(send, 1.0)
 
 
 def test_a_slow_answer_is_not_a_slow_client() -> None:
-    with serving(HASTY) as running, running.connect() as connection:
-        connection.sendall(b"GET /slow HTTP/1.1\r\n" + HEAD + b"\r\n" + b"GET / HTTP/1.1\r\nHost: loc")
-        assert read_answer(connection) == (200, {"done": True})
-        connection.sendall(b"alhost\r\n\r\n")
-        assert read_answer(connection)[0] == 200
+    def send(seconds: float) -> None:
+        with serving(hasty(seconds)) as running, running.connect() as connection:
+            slow = b"GET /slow?seconds=%f HTTP/1.1\r\n" % (1.5 * seconds)
+            connection.sendall(slow + HEAD + b"\r\n" + b"GET / HTTP/1.1\r\nHost: loc")
+            assert read_answer(connection) == (200, {"done": True})
+            connection.sendall(b"alhost\r\n\r\n")
+            assert read_answer(connection)[0] == 200
+
+    in_time(send, 1.0)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -325,11 +341,14 @@ def test_whoever_does_not_read_the_answer_is_let_go(loop: str) -> None:
 
 
 def test_an_idle_connection_is_closed() -> None:
-    with serving(PATIENT._replace(idle_s=0.2)) as running, running.connect() as connection:
-        for _ in range(3):
-            connection.sendall(GET)
-            assert read_answer(connection)[0] == 200
-        assert connection.recv(100) == b""
+    def send(seconds: float) -> None:
+        with serving(PATIENT._replace(idle_s=seconds)) as running, running.connect() as connection:
+            for _ in range(3):
+                connection.sendall(GET)
+                assert read_answer(connection)[0] == 200
+            assert connection.recv(100) == b""
+
+    in_time(send, 0.2)
 
 
 def test_a_connection_is_not_kept_by_empty_lines() -> None:

@@ -17,8 +17,10 @@ from findling.domain.errors import FindlingError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
+from findling.pipelines.retrieve import expansion
 from findling.service.index import rephrasing
 from findling.service.settings.settings import load_settings
+from tests.processes import PATIENCE_S, in_time
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 
 QUESTION = "how come visitors of that site are suddenly thrown out"
 REPLY = "lex: session expiry logout\nvec: When does a login end?\nhyde: A session ends after 30 minutes of idling."
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that answers at once may still be late on a busy machine."""
+    monkeypatch.setattr(expansion, "_PATIENCE_S", PATIENCE_S)
 
 
 @pytest.fixture
@@ -164,7 +172,8 @@ def test_the_answer_comes_and_says_what_was_left_out(tree: Path, server: Provide
     trouble, words = TROUBLE[kind]
     trouble(server)
     with opened(tree, server) as engine:
-        answer = engine.search(SearchRequest(query=QUESTION, plan=Plan(expand="auto", graph="off"), timeout_s=4.0))
+        seconds = 4.0 if kind == "late" else PATIENCE_S
+        answer = engine.search(SearchRequest(query=QUESTION, plan=Plan(expand="auto", graph="off"), timeout_s=seconds))
         assert "site.md" in [hit.path for hit in answer]
         assert "not expanded by ollama:qwen3" in notes_of(answer)
         assert words in notes_of(answer)
@@ -199,11 +208,15 @@ def test_the_next_model_answers_where_the_first_fails(tree: Path, server: Provid
 
 
 def test_a_late_model_leaves_time_for_the_next(tree: Path, server: ProviderServer) -> None:
-    server.then_wait()
-    say(server, REPLY)
-    with opened(tree, server, **{"chat.fallback": ("ollama:llama3.2",)}) as engine:
-        answer = engine.search(SearchRequest(query=QUESTION, plan=Plan(expand="on", graph="off"), timeout_s=8.0))
-        assert answer.plan["expansion"]["by"] == "ollama:llama3.2"
+    def ask(seconds: float) -> None:
+        server.script.clear()
+        server.then_wait()
+        say(server, REPLY)
+        with opened(tree, server, **{"chat.fallback": ("ollama:llama3.2",)}) as engine:
+            request = SearchRequest(query=QUESTION, plan=Plan(expand="on", graph="off"), timeout_s=seconds)
+            assert engine.search(request).plan["expansion"]["by"] == "ollama:llama3.2"
+
+    in_time(ask, 8.0)
 
 
 def test_a_reply_is_no_query(tree: Path, server: ProviderServer) -> None:

@@ -21,7 +21,7 @@ from findling.service.content import situating
 from findling.text.mining.chunk_names import MOST_NAMES, chunk_names
 from findling.text.mining.model_names import FIELD, SaidNames, names_of, read_names, written
 from tests.models.test_situating import environment, say, settings_for
-from tests.processes import BoundedProcess, run_process
+from tests.processes import BoundedProcess, in_time, run_process
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -209,16 +209,21 @@ def test_a_provider_that_is_wrong_or_down_fails_and_is_asked_again(tree: Path, s
 def test_a_provider_that_is_late_loses_nothing(
     tree: Path, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(situating, "_PATIENCE_S", 0.3)
-    say(server, SAID["diary/may.md"])
-    server.then_wait()
-    with opened(tree, server, **{"remote.timeout_s": 0.3}) as engine:
-        report = engine.situating.names.run()
-        assert (report.documents, report.failed) == (1, 2)
-        assert "did not answer in time" in report.problems[0]
-        assert names_of(stored(engine, "diary/may.md").resource).names == ("Lise Meitner",)
-        cost = engine.situating.names.cost()
-        assert (cost.documents, cost.calls) == (2, 2)
+    def ask(seconds: float) -> None:
+        monkeypatch.setattr(situating, "_PATIENCE_S", seconds)
+        server.script.clear()
+        say(server, SAID["diary/may.md"])
+        server.then_wait()
+        own = {"remote.timeout_s": seconds, "store.home": str(tree.parent / str(seconds))}
+        with opened(tree, server, **own) as engine:
+            report = engine.situating.names.run()
+            assert (report.documents, report.failed) == (1, 2)
+            assert "did not answer in time" in report.problems[0]
+            assert names_of(stored(engine, "diary/may.md").resource).names == ("Lise Meitner",)
+            cost = engine.situating.names.cost()
+            assert (cost.documents, cost.calls) == (2, 2)
+
+    in_time(ask, 0.3)
 
 
 def test_a_caller_gains_nothing_from_names_in_what_is_hidden(tree: Path, server: ProviderServer) -> None:

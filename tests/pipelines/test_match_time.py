@@ -18,9 +18,9 @@ from findling.pipelines.retrieve import match_time
 from findling.pipelines.retrieve.match_time import MatchTime
 from findling.service.engine.engine import Engine
 from findling.service.settings.settings import load_settings
+from tests.processes import PATIENCE_S
 
 ENDLESS = "(a+)+$"
-_PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def in_a_thread(work: Callable[[], object]) -> object:
     found: list[object] = []
     thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
     thread.start()
-    turns, end = 0, time.monotonic() + _PATIENCE_S
+    turns, end = 0, time.monotonic() + PATIENCE_S
     while thread.is_alive() and time.monotonic() < end:
         time.sleep(0.001)
         turns += 1

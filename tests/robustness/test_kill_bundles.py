@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -37,16 +38,16 @@ def test_an_export_that_is_killed_leaves_the_bundle_that_was_there(playground: P
     assert playground.call("index").code == 0
     target = playground.folder / name
     draft = playground.folder / f".{name}.partial"
-    kills = 0
-    for turn in range(KILLS):
+    kills = turn = 0
+    while kills < KILLS // 2 or turn < KILLS:  # on a busy machine a kill may come when all is written
+        turn += 1
         run = playground.start("export", str(target), "--force")
         while run.poll() is None and not draft.exists():
             time.sleep(0.001)
-        time.sleep(chance.uniform(0, 0.02 * turn))
+        time.sleep(chance.uniform(0, 0.02 * (turn - 1) if turn <= KILLS else 0))
         kills += kill(run)
         if target.exists():  # it was too late, or this is the bundle of an earlier turn
             verified(target)
-    assert kills >= KILLS // 2
     assert playground.call("export", str(target), "--force").code == 0
     assert verified(target) == FILES
     assert [path.name for path in playground.folder.glob(".*")] == []
@@ -60,12 +61,14 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
     assert playground.call("doctor", "--repair").code == 0
     target = str(playground.folder / "bundle.zip")
     assert playground.call("export", target).code == 0
-    kills = 0
-    for turn in range(KILLS):
+    turn = 0
+    while turn < KILLS:
         run = playground.start("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
         watch(playground.home / "copy" / "index.sqlite", run, round(FILES * (turn + chance.random()) / KILLS))
-        kills += kill(run)
-    assert kills >= KILLS // 2
+        turn += 1
+        if not kill(run):  # on a busy machine it was complete before the kill
+            shutil.rmtree(playground.home / "copy")
+            turn = 0
     code, out, err = playground.call("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
     assert (code, err) == (0, ""), out
     # Two workspaces of one tree must tell the same.

@@ -167,10 +167,15 @@ NOBODY = 1 << 30
 """A process number that no system gives."""
 
 
-def children() -> list[int]:
+def children() -> set[int]:
     """The processes that this one has started."""
     own = Path(f"/proc/{os.getpid()}/task")
-    return [int(pid) for task in own.iterdir() for pid in (task / "children").read_text().split()] or [NOBODY]
+    return {int(pid) for task in own.iterdir() for pid in (task / "children").read_text().split()}
+
+
+def newest(before: set[int]) -> int:
+    """A process that this one has started since then; the servers of other tests are left alone."""
+    return next(iter(children() - before), NOBODY)
 
 
 def test_killed_workers_lose_no_text_file(tmp_path: Path) -> None:
@@ -182,13 +187,13 @@ def test_killed_workers_lose_no_text_file(tmp_path: Path) -> None:
         chance = random.Random(number)
         (root / f"{number:03}.txt").write_text(f"mark{number} " + " ".join(chance.choices(words, k=3000)))
     killed: list[int] = []
-    stop = threading.Event()
+    stop, before = threading.Event(), children()
 
     def kill_now_and_then() -> None:
         # Two kills at most: a third in a row before the new worker has begun would be a system that allows none.
         while len(killed) < 2 and not stop.wait(0.05):
             with contextlib.suppress(OSError):
-                pid = children()[0]
+                pid = newest(before)
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 
@@ -213,11 +218,12 @@ def test_a_worker_that_stands_still_is_given_up(tmp_path: Path, monkeypatch: pyt
     for number in range(40):
         (root / f"{number:02}.html").write_text(f"<p>page{number}</p>" + "<p>words and words</p>" * 3000)
     stopped: list[int] = []
+    before = children()
 
     def stop_once(event: findling.IndexProgress) -> None:
         if event.done and not stopped:
             with contextlib.suppress(OSError):
-                pid = children()[0]
+                pid = newest(before)
                 os.kill(pid, signal.SIGSTOP)
                 stopped.append(pid)
 
@@ -354,11 +360,12 @@ def test_code_whose_syntax_tree_cannot_be_made_is_cut_by_patterns(tmp_path: Path
         body = "".join(f"int f{number}_{n}(int a) {{ return a + {n}; }}\n" for n in range(400))
         (root / f"{number:03}.c").write_text(f"/* mark{number} */\n{body}")
     killed: list[int] = []
+    before = children()
 
     def kill_once(event: findling.IndexProgress) -> None:
         if event.done and not killed:
             with contextlib.suppress(OSError):
-                os.kill(children()[0], signal.SIGKILL)
+                os.kill(newest(before), signal.SIGKILL)
                 killed.append(event.done)
 
     with open_engine(root, tmp_path / "home", **{"index.workers": 1}) as engine:

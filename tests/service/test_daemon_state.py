@@ -30,11 +30,9 @@ from findling.service.client.daemon_state import (
     write_state,
 )
 from findling.stores.lock import WriteLock
+from tests.processes import PATIENCE_S, in_time
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
-
-
-PATIENCE_S, LONGER_S = 0.2, 0.5
 
 
 def state_at(path: Path | str, version: str = __version__) -> DaemonState:
@@ -42,10 +40,12 @@ def state_at(path: Path | str, version: str = __version__) -> DaemonState:
 
 
 @contextmanager
-def listening(path: Path, answer: bytes | None = None, *, then: bytes = b"") -> Iterator[list[bytes]]:
+def listening(
+    path: Path, answer: bytes | None = None, *, then: bytes = b"", after_s: float = 0.0
+) -> Iterator[list[bytes]]:
     """A socket at a path that answers everybody with the same bytes, and notes what they have sent.
 
-    `then` follows after a while.
+    `then` follows `after_s` seconds later.
     """
     heard: list[bytes] = []
     with socket.socket(socket.AF_UNIX) as listener:
@@ -63,7 +63,7 @@ def listening(path: Path, answer: bytes | None = None, *, then: bytes = b"") -> 
                     if answer and heard[-1]:
                         caller.sendall(answer)
                         if then:
-                            time.sleep(LONGER_S)
+                            time.sleep(after_s)
                             with suppress(BrokenPipeError):  # it was not waited for
                                 caller.sendall(then)
 
@@ -187,19 +187,23 @@ def test_one_that_is_silent_is_not_waited_for(tmp_path: Path) -> None:
         listener.bind(str(path))
         listener.listen()
         with pytest.raises(DaemonError, match="does not answer: timed out"):
-            call_daemon(state_at(path), "POST", "/local/ask", {}, patience_s=PATIENCE_S, answer_s=3600)
+            call_daemon(state_at(path), "POST", "/local/ask", {}, patience_s=0.2, answer_s=3600)
 
 
 def test_one_that_has_begun_is_waited_for(tmp_path: Path) -> None:
-    path = make_folder(tmp_path) / "socket"
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
-    with listening(path, b"HTTP/1.1 100 Continue\r\n\r\n", then=answer) as heard:
-        state = state_at(path)
-        found = call_daemon(state, "POST", "/local/ask", {}, patience_s=PATIENCE_S, answer_s=60)
-        assert found == (200, {})
-        assert b"\r\nexpect: 100-continue\r\n" in heard[-1]
-        with pytest.raises(DaemonError, match="timed out"):
-            call_daemon(state, "POST", "/local/ask", {}, patience_s=PATIENCE_S)
+
+    def ask(seconds: float) -> None:
+        path = make_folder(tmp_path) / f"socket{seconds}"
+        with listening(path, b"HTTP/1.1 100 Continue\r\n\r\n", then=answer, after_s=2.5 * seconds) as heard:
+            state = state_at(path)
+            found = call_daemon(state, "POST", "/local/ask", {}, patience_s=seconds, answer_s=PATIENCE_S)
+            assert found == (200, {})
+            assert b"\r\nexpect: 100-continue\r\n" in heard[-1]
+            with pytest.raises(DaemonError, match="timed out"):
+                call_daemon(state, "POST", "/local/ask", {}, patience_s=seconds)
+
+    in_time(ask, 0.2)
 
 
 def test_a_socket_of_somebody_else_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

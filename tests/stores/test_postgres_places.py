@@ -29,7 +29,7 @@ from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import line_document
 from tests.postgres_servers import PostgresServer
-from tests.processes import PATIENCE_S, run_process
+from tests.processes import PATIENCE_S, in_time, run_process
 
 SECRET = "s3cr3t-passw0rd"
 
@@ -184,30 +184,37 @@ def test_a_server_that_starts_up_is_no_matter_of_passwords() -> None:
 @pytest.mark.parametrize("setting", ["idle_in_transaction_session_timeout", "transaction_timeout"])
 def test_a_timeout_of_the_role_is_named(postgres: PostgresServer, setting: str) -> None:
     place = postgres.place()
-    with PostgresStore.create(place):
-        hurried = PostgresConnections(place.replace("#", f"?options=-c%20{setting}%3D50#"))
+
+    def ask(seconds: float) -> None:
+        hurried = PostgresConnections(place.replace("#", f"?options=-c%20{setting}%3D{seconds * 1000:.0f}#"))
         with pytest.raises(UnreachableError) as caught, hurried.reading() as connection:
-            time.sleep(0.3)
+            time.sleep(6 * seconds)
             connection.execute("SELECT 1")
         assert "ended the connection" in caught.value.message
         assert setting in caught.value.hint
         assert hurried.row("SELECT 7") == (7,), "the next question has another connection"
         hurried.close()
 
+    with PostgresStore.create(place):
+        in_time(ask, 0.05)
+
 
 def test_a_write_may_wait_for_what_is_written(postgres: PostgresServer) -> None:
     place = postgres.place()
-    with PostgresStore.create(place) as store:
-        store.write([line_document("first", ["one"])])
 
+    def write(seconds: float) -> None:
         def documents() -> Iterator[Document]:
             yield line_document("second", ["two"])
-            time.sleep(0.3)
+            time.sleep(6 * seconds)
             yield line_document("third", ["three"])
 
-        option = "?options=-c%20idle_in_transaction_session_timeout%3D50#"
+        option = f"?options=-c%20idle_in_transaction_session_timeout%3D{seconds * 1000:.0f}#"
         with PostgresStore.open(place.replace("#", option)) as hurried:
             hurried.write(documents())
+
+    with PostgresStore.create(place) as store:
+        store.write([line_document("first", ["one"])])
+        in_time(write, 0.05)
         assert store.counts()["resources"] == 3
 
 

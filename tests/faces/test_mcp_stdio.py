@@ -185,7 +185,9 @@ def _end_with_a_client_that_reads_no_more(world: _World) -> None:
         process.stdout.close()
         process.stdin.write("".join(f"{line}\n" for line in [*OPENING, SEARCH]))
         process.stdin.flush()
-        assert (process.wait(), process.stderr.read()) == (0, "")
+        assert process.wait() == 0
+        # A busy machine may index its files in so many parts that the run is told.
+        assert [line for line in process.stderr if not line.startswith("findling: indexing ")] == []
 
 
 def test_a_large_folder_is_answered_from_a_part_at_once(world: _World, no_daemon: None, tmp_path: Path) -> None:

@@ -73,8 +73,9 @@ class Outcome(NamedTuple):
 
     @property
     def complaints(self) -> str:
-        """The lines on stderr without those on the start of an index run."""
-        return "".join(line for line in self.err.splitlines(True) if not line.startswith("findling: indexing "))
+        """The lines on stderr without those on the start of an index run, and on a wait for another one."""
+        usual = ("findling: indexing ", "findling: waiting: another process is writing ")
+        return "".join(line for line in self.err.splitlines(True) if not line.startswith(usual))
 
 
 class State(NamedTuple):
@@ -186,9 +187,8 @@ class Playground:
     def close(self) -> None:
         """End what a failed test has left running."""
         for process in self._processes:
-            if process.poll() is None:
+            with process:
                 process.kill()
-                process.communicate()
 
     def call(self, *args: str) -> Outcome:
         """Run the command line in this process, which takes a tenth of the time of one of its own."""

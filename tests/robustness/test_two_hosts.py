@@ -41,7 +41,7 @@ with open_engine(".", settings=settings) as engine:
     print("ready", flush=True)
     sys.stdin.readline()
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while not added or time.monotonic() < end:
         word = f"{name}word{added}"
         resource = Resource(rid=f"note:{name}{added}", type="note", title=f"Note {added} of {name}")
         engine.add([(resource, f"The {word} of the harbour, beside the common quay.")])

@@ -216,16 +216,12 @@ def _listening(folder: str) -> Iterator[tuple[socket.socket, Callable[[], bool]]
         finally:
             os.umask(mask)
         own = _identity(place)  # before anybody can reach it: a home that is deleted then may have another process soon
-
-        def is_found() -> bool:
-            return own is not None and _identity(place) == own
-
         try:
             signal.signal(signal.SIGTERM, _leave)  # from now on the socket is removed
             listener.listen(_MOST_AT_ONCE)
-            yield listener, is_found
+            yield listener, lambda: own is not None and _identity(place) == own
         finally:
-            if is_found():
+            if _identity(place) == own:
                 with suppress(OSError):
                     os.unlink(place)
             if number >= 0:

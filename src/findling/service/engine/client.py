@@ -322,9 +322,8 @@ class LocalClient(Viewer):
         self, asked: SearchRequest, answers: AnswerCache, *, again: bool = True
     ) -> tuple[SearchAnswer, bool]:
         """The answer, and whether it was kept. A store that is replaced meanwhile is asked `again`."""
-
-        scoped = self.engine.prepare(asked)
         try:
+            scoped = self.engine.prepare(asked)
             key = cache_key(self.engine, scoped)
             found = answers.get(key)
             if found is not None:

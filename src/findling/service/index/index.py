@@ -108,15 +108,16 @@ class Index:
         in one leg and not in the other. The reader itself writes nothing: the writer does, between two readers.
         """
         for is_last in (False, False, True):
-            reader = self.reader(principals)
+            reader = None
             try:
+                reader = self.reader(principals)
                 answer = verb(reader.retrievers, *args, **options)
             except StoreDamagedError:
                 raise
             except (CorruptError, ReplacedError) as error:
                 if is_last:
                     raise
-                if isinstance(error, CorruptError):
+                if isinstance(error, CorruptError) and reader is not None:  # else a file went as it was opened
                     notes += reader.mend(error)
                 continue
             # A limited caller learns nothing of what is wrong with a leg.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from findling.core import native
+from tests.meta.structure import syntax
 from tests.processes import run_process
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
@@ -85,8 +86,8 @@ class ModuleNames(NamedTuple):
 
 @cache
 def names_of(module: Path) -> ModuleNames:
-    """Names and prose from the syntax tree: parsing all modules takes 2 s, and three tests ask."""
-    tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
+    """Names and prose from the syntax tree, which three tests ask."""
+    tree = syntax(SOURCE.parent / module)
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     nodes = list(ast.walk(tree))
     values = [node.value for node in nodes if isinstance(node, ast.Expr)]
@@ -97,24 +98,30 @@ def names_of(module: Path) -> ModuleNames:
     )
 
 
-@pytest.mark.parametrize("module", MODULES, ids=str)
-def test_a_module_is_small_enough_to_be_one_thing(module: Path) -> None:
-    lines = (SOURCE.parent / module).read_text(encoding="utf-8").count("\n")
-    assert lines <= MOST_LINES, f"{module} has {lines} lines: which part of it is another thing?"
+# Each of these asks all modules: 1,500 tests of their own would cost 8 s of CPU.
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.name != "__init__.py"], ids=str)
-def test_all_lists_exactly_the_public_names_in_order(module: Path) -> None:
-    exported = getattr(importlib.import_module(dotted(module)), "__all__", None)
-    assert exported is not None, f"{module} has no __all__"
-    assert sorted(exported, key=_export_order) == list(exported)
-    defined = names_of(module).public
-    assert defined <= set(exported), f"public but not exported: {defined - set(exported)}"
+def test_a_module_is_small_enough_to_be_one_thing() -> None:
+    lines = {module: (SOURCE.parent / module).read_text(encoding="utf-8").count("\n") for module in MODULES}
+    large = {str(module): count for module, count in lines.items() if count > MOST_LINES}
+    assert large == {}, "which part of it is another thing?"
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.as_posix().startswith(_SWEPT_PATHS)], ids=str)
-def test_a_docstring_begins_with_a_noun_or_a_verb(module: Path) -> None:
-    assert [note.splitlines()[0] for note in names_of(module).notes if VAGUE_BEGINNING.match(note)] == []
+def test_all_lists_exactly_the_public_names_in_order() -> None:
+    for module in MODULES:
+        if module.name == "__init__.py":
+            continue
+        exported = getattr(importlib.import_module(dotted(module)), "__all__", None)
+        assert exported is not None, f"{module} has no __all__"
+        assert sorted(exported, key=_export_order) == list(exported), module
+        defined = names_of(module).public
+        assert defined <= set(exported), f"public but not exported in {module}: {defined - set(exported)}"
+
+
+def test_a_docstring_begins_with_a_noun_or_a_verb() -> None:
+    swept = [module for module in MODULES if module.as_posix().startswith(_SWEPT_PATHS)]
+    notes = [(str(module), note.splitlines()[0]) for module in swept for note in names_of(module).notes if note]
+    assert [(module, note) for module, note in notes if VAGUE_BEGINNING.match(note)] == []
 
 
 def test_a_class_name_means_one_class() -> None:

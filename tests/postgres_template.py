@@ -17,7 +17,15 @@ from typing import Any
 from findling.stores.lock import WriteLock
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
-__all__ = ["copy_template", "free_port", "ordinary_environment", "ordinary_folder", "ordinary_user", "shared_template"]
+__all__ = [
+    "copy_template",
+    "free_port",
+    "ordinary_environment",
+    "ordinary_folder",
+    "ordinary_user",
+    "run_folder",
+    "shared_template",
+]
 
 _TEMPLATE = "TEST_POSTGRES_TEMPLATE"
 """Environment variable with the folder of the template; without it every server makes its own."""
@@ -38,6 +46,11 @@ def copy_template(folder: Path) -> Path:
     if template != folder:
         run_process(["cp", "-pR", str(template / "data"), str(folder)], check=True)
     return next(template.glob(".pg0/installation/*/bin"))
+
+
+def run_folder() -> Path | None:
+    """The folder that all workers of this run share."""
+    return Path(os.environ[_TEMPLATE]) if _TEMPLATE in os.environ else None
 
 
 @contextmanager

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 import findling
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.integrations.llama_index import FindlingRetriever
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
+
+    from findling.integrations.llama_index import FindlingRetriever
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _library() -> None:
+    """Load the library for the first test: 1 s of CPU in every worker that collects this file."""
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.schema import MetadataMode, QueryBundle, TextNode
+
+    from findling.integrations.llama_index import FindlingRetriever
+
+    globals().update(
+        MockLLM=MockLLM,
+        RetrieverQueryEngine=RetrieverQueryEngine,
+        MetadataMode=MetadataMode,
+        QueryBundle=QueryBundle,
+        TextNode=TextNode,
+        FindlingRetriever=FindlingRetriever,
+    )
 
 
 def paths(nodes: list[NodeWithScore]) -> list[str]:

@@ -9,14 +9,19 @@ from typing import Any
 
 import llm
 import pytest
-from click.testing import CliRunner
-from llm.cli import cli
-from llm.plugins import load_plugins, pm
+from click.testing import CliRunner, Result
 
 import findling
 from findling.domain.errors import NotFoundError, NotIndexedError, PathNotFoundError
 from findling.integrations import llm_plugin
 from findling.integrations.llm_plugin import Findling, findling_fetch, findling_search, load_passages
+
+
+def run(*words: str) -> Result:
+    """Run the command `llm`. It loads the client of OpenAI, 0.6 s of CPU in every worker that collects this file."""
+    from llm.cli import cli
+
+    return CliRunner().invoke(cli, words)
 
 
 class ToolUser(llm.Model):
@@ -45,6 +50,8 @@ class ToolUserPlugin:
 @pytest.fixture
 def plugged() -> Iterator[None]:
     """The plugin as the entry point of the package registers it, also where the package is not installed anew."""
+    from llm.plugins import load_plugins, pm
+
     load_plugins()  # type: ignore[no-untyped-call]
     model, is_new = ToolUserPlugin(), not pm.is_registered(llm_plugin)
     pm.register(model)
@@ -126,7 +133,7 @@ def test_fragments_are_passages_with_their_place(project: Path) -> None:
 
 
 def test_the_command_lists_the_tools_and_what_a_model_is_told(plugged: None) -> None:
-    listed = json.loads(CliRunner().invoke(cli, ["tools", "list", "--json"]).output)
+    listed = json.loads(run("tools", "list", "--json").output)
     tools = {tool["name"]: tool for tool in listed["tools"]}
     (box,) = [box for box in listed["toolboxes"] if box["name"] == "Findling"]
     tools |= {tool["name"]: tool for tool in box["tools"]}
@@ -136,13 +143,13 @@ def test_the_command_lists_the_tools_and_what_a_model_is_told(plugged: None) -> 
             assert list(tool["arguments"]["properties"]) == [argument], "nothing else is for a model to say"
             assert tool["description"]
     assert "never instructions" in tools["Findling_search"]["description"]
-    fragments = CliRunner().invoke(cli, ["fragments", "loaders"]).output
+    fragments = run("fragments", "loaders").output
     assert "findling:" in fragments
 
 
 @pytest.mark.parametrize("tool", ["findling_search", 'Findling("docs")'])
 def test_the_command_has_a_model_search(tool: str, plugged: None, project: Path) -> None:
-    result = CliRunner().invoke(cli, ["-m", "tool-user", "--no-stream", "-n", "-T", tool, '"last for a week"'])
+    result = run("-m", "tool-user", "--no-stream", "-n", "-T", tool, '"last for a week"')
     assert result.exit_code == 0, result.output
     (passage,) = json.loads(result.output)["passages"]
     assert passage["path"] == "docs/plan.md"
@@ -150,7 +157,7 @@ def test_the_command_has_a_model_search(tool: str, plugged: None, project: Path)
 
 def test_the_command_puts_passages_into_a_prompt(plugged: None, project: Path) -> None:
     fragment = 'findling:"last for a week"'
-    result = CliRunner().invoke(cli, ["-m", "tool-user", "--no-stream", "-n", "-f", fragment, "How long?"])
+    result = run("-m", "tool-user", "--no-stream", "-n", "-f", fragment, "How long?")
     assert result.exit_code == 0, result.output
     assert "docs/plan.md:1" in result.output
     assert result.output.rstrip().endswith("How long?")

@@ -76,6 +76,31 @@ def test_an_index_that_speaks_the_language_corrects_it(engine: findling.Engine, 
         assert meant(german, "Wann wurde die Brrücke gebaut") == {"Brrücke": "brucke"}
 
 
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_corrected_word_is_worth_less_than_a_typed_one_and_each_edit_counts(tmp_path: Path, mode: str) -> None:
+    """A French question for a passport had the German note on a password as its first hit, with .68."""
+    notes = {
+        "wlan.md": "# WLAN\nDas Passwort vom Netz der Gäste steht auf dem Gerät im Flur.\n",
+        "auto.md": "# Auto\nDer Wagen muss im Mai zur Prüfung. Die Reifen sind im Keller.\n",
+        "koch.md": "# Kochen\nDie Kartoffeln mit Quark und Leinöl sind das Gericht der Lausitz.\n",
+    }
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text)
+    own = {"store.home": str(tmp_path.parent / "homes")}
+    with findling.open(tmp_path, settings=findling.Settings().override(own, "test")) as german:
+        german.index()
+        german.refine()
+        queries = ("wo ist mein Passwort", "wo ist mein Passwortt", "wo ist mein passeport")
+        answers = [german.search(query, refresh=False, plan=Plan(mode=mode)) for query in queries]
+    corrections = [{one.suggestion for one in answer.did_you_mean if one.applied} for answer in answers]
+    assert corrections == [set(), {"passwort"}, {"passwort"}]
+    assert {answer.hits[0].path for answer in answers} == {"wlan.md"}
+    typed, near, far = (answer.hits[0].score for answer in answers)
+    assert typed > near >= far
+    assert far < 0.9 * typed, "no confident hit follows from a correction alone"
+    assert near > far or mode == "hybrid"
+
+
 def test_unknown_words_are_shown_as_they_were_typed(engine: findling.Engine) -> None:
     answer = engine.search("Käse Zürich xyzzyx", refresh=False, plan=Plan(mode="keyword"))
     assert answer.unknown_terms == ("Käse", "Zürich", "xyzzyx")

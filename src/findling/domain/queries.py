@@ -20,6 +20,7 @@ __all__ = [
     "HERE",
     "LEAVES",
     "SCOPES",
+    "SPELLING",
     "All",
     "Any",
     "Field",
@@ -57,6 +58,10 @@ HERE = "here"
 
 SCOPES = ("here", "all")
 """Scopes that every face offers: the workspace that is asked, or all that the caller may see."""
+
+
+SPELLING = "~"
+"""The group of a word and its correction, which no entry of a glossary can have."""
 
 
 @record()

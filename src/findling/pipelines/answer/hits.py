@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.ports import ReadStore
-from findling.domain.queries import Same
+from findling.domain.queries import SPELLING, Same
 from findling.domain.resources import StoredChunk
 from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, Step, TermMatch
 from findling.domain.values import begun
 from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Run, line_span, runs
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
-from findling.pipelines.retrieve.query_planner import SPELLING
 from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
 from findling.text.analysis.lines import LineIndex
 from findling.text.query.leaves import CODE_LANGUAGES

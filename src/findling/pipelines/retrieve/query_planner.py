@@ -11,7 +11,20 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
-from findling.domain.queries import GROUPS, All, Field, Filters, LegQuery, Node, Not, Same, SearchRequest, Term, Word
+from findling.domain.queries import (
+    GROUPS,
+    SPELLING,
+    All,
+    Field,
+    Filters,
+    LegQuery,
+    Node,
+    Not,
+    Same,
+    SearchRequest,
+    Term,
+    Word,
+)
 from findling.domain.values import record
 from findling.pipelines.retrieve.legs import check_legs
 from findling.stores.filtering import check_filters
@@ -29,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST_QUERY",
-    "SPELLING",
     "WORDS",
     "AnalyzedQuery",
     "check_request",
@@ -43,9 +55,6 @@ __all__ = [
 
 LONGEST_QUERY = 10_000
 """Characters of a query that are read: more than a page of text has, and what the HTTP API takes."""
-
-SPELLING = "~"
-"""The group of a word and what was probably meant by it."""
 
 _TO_THE_LETTER = frozenset({"identifier", "number", "path", "url", "regex"})
 """Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""

@@ -91,7 +91,8 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     limit = depth if with_words else 1
     found = keyword.search(question.node, question.filters, limit, weights=plan.weights)
     found, feedback = _with_feedback(legs, question, found, limit) if plan.feedback else (found, "")
-    query = question.for_legs([term for term, forms in found.forms.items() if forms])
+    # What a correction has brought is a guess, however often the texts have it.
+    query = question.for_legs([term for term in typed_terms(question.node) if found.forms.get(term)])
     words = _words(found.hits, found.ceiling) if with_words else {}
     said: dict[str, dict[int, Evidence]] = {}
     added: dict[int, None] = {}

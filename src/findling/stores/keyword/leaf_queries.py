@@ -17,7 +17,7 @@ from findling.domain.backends import STANDARD_K1, Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
-from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
+from findling.domain.queries import SPELLING, Fuzzy, Near, Phrase, Prefix, Same, Term, Word
 from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     NAMED_FILE,
@@ -37,7 +37,7 @@ from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_te
 if TYPE_CHECKING:
     from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker
 
-__all__ = ["Leaves", "Memory", "ScoredQuery"]
+__all__ = ["Leaves", "Memory", "ScoredQuery", "unsaid"]
 
 _RARE_FORM = 0.1
 """Weight of a form that is too rare to be scored by itself, as a share of the word's."""
@@ -331,6 +331,22 @@ def _whole(text: str) -> str:
     """The term of an identifier as a whole: `getUserName` → `getusername`; empty for anything else."""
     given = terms(text)
     return given[0] if len(given) > 1 and not is_compound(text) and all(map(str.isascii, given)) else ""
+
+
+_EDIT = 0.5
+"""Share of a word that each edit of a correction leaves unsaid. An answer has no more than .57 by a word that one edit
+corrects, .5 by a relative that two make (passeport, passwort), where both had .67. Weighing the word less instead took
+.002 of NDCG@10 from xquad-de and xquad-x-de-en."""
+
+
+def unsaid(node: Same) -> float:
+    """The factor of a ceiling by which a correction is worth less than what was typed."""
+    if node.group != SPELLING:
+        return 1.0
+    from findling.text.analysis.spelling import edits  # which only a correction needs
+
+    typed, other = ("".join(phrase_terms(word.text)) for word in node.nodes if isinstance(word, Word | Term | Phrase))
+    return 1 + _EDIT * edits(typed, other, 3)
 
 
 def _apart(one: Sequence[str], other: Sequence[str], gap: int) -> list[str | tuple[int, str]]:

@@ -18,7 +18,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.queries import CONDITIONS, All, Any, Field, Filters, Node, Not, Pattern, Range, Same
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, dotted, prefixes, time_span
-from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
+from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery, unsaid
 from findling.stores.keyword.segment_files import FORMS_FILE
 from findling.stores.keyword.term_weights import KeywordWords, counted
 from findling.text.analysis.analysis import terms
@@ -344,7 +344,7 @@ class KeywordQuery:
         parts = self._counted(node.nodes, leaves)
         queries = [part.query for part in parts if part.query is not None]
         ceilings = [part.ceiling for part in parts]
-        ceiling = max(ceilings, default=0.0) if isinstance(node, Same) else sum(ceilings)
+        ceiling = max(ceilings, default=0.0) * unsaid(node) if isinstance(node, Same) else sum(ceilings)
         if len(queries) < 2:
             return ScoredQuery(queries[0] if queries else None, ceiling)
         if isinstance(node, Same):

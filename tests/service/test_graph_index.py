@@ -74,6 +74,12 @@ def test_the_title_of_a_best_hit_is_a_name_in_any_case(engine: Engine, question:
     assert (told["state"], told["names"]) == ("on", ["jump for glory"])
 
 
+def test_a_long_text_asks_by_way_of_nothing(engine: Engine) -> None:
+    long = f"{QUESTION} {'It is said that it was in a town by the sea. ' * 4}"
+    assert graph_of(engine.search(long))["state"] == "off"
+    assert graph_of(engine.search(long, graph="on"))["names"] == ["Jump for Glory"]
+
+
 def test_a_hit_that_the_question_does_not_name_leads_on_as_well(engine: Engine) -> None:
     second = engine.search(QUESTION, graph="off", limit=2).hits[1]
     with (engine.root / second.path).open("a") as note:

@@ -53,6 +53,9 @@ _OF_ONE = 2
 _LONGEST = 9
 """Words of a label in a question."""
 
+_LONGEST_QUESTION = 45
+"""Words of a question that leads on: six longer ones lower CISI by .005 NDCG@10 by words, and .007 read."""
+
 _EDGES = ".,;:!?()[]\"'“”‘’«»„"
 
 
@@ -67,8 +70,10 @@ def lead_on(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
     at_hand = legs.graph()
     if at_hand.rows is None:
         return changed(found, graph=_off(at_hand.lack))
-    keys = _keys(question)
     is_forced = question.plan.graph == "on"
+    if not is_forced and len(question.text.split()) > _LONGEST_QUESTION:
+        return changed(found, graph=_off(f"more than {_LONGEST_QUESTION} words describe, and ask by way of nothing"))
+    keys = _keys(question)
     is_known = _has_names(question.text) or at_hand.rows.holds(keys)
     if not (is_known or is_forced or ("question" in question.route.shape and _titled(legs, found, keys))):
         return changed(found, graph=_off("it knows no name in the question"))

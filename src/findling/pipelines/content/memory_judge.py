@@ -14,7 +14,8 @@ from findling.domain.queries import HERE
 from findling.domain.resources import Resource
 from findling.models.ports import Chat
 from findling.pipelines.content.memory_history import apart_from, span_of
-from findling.text.statements.likeness import CONFLICT, COPY, UPDATE, Reading, compare, read_statement
+from findling.text.statements.likeness import CONFLICT, COPY, UPDATE, compare
+from findling.text.statements.readings import Reading, read_statement
 from findling.text.statements.words import SaidWord, fold, lexicon
 
 __all__ = [

@@ -235,24 +235,12 @@ KINDS = (
 )
 """Each kind of query: the complexity it stays below, its depth factor and its graph walk."""
 
+_HOPS = "how does, how do, why does, why do, what happens when, relationship between, impact of, effect of"
 SIGNALS = (
     ("comparison", 0.20, ("vs", "versus", "compare", "comparison", "difference", "between")),
     ("temporal", 0.15, ("when", "before", "after", "history", "timeline", "since", "until")),
     ("aggregation", 0.15, ("all", "every", "summary", "overview", "list", "total")),
-    (
-        "multi-hop",
-        0.20,
-        (
-            "how does",
-            "how do",
-            "why does",
-            "why do",
-            "what happens when",
-            "relationship between",
-            "impact of",
-            "effect of",
-        ),
-    ),
+    ("multi-hop", 0.20, tuple(_HOPS.split(", "))),
     ("complex", 0.15, ("explain", "analyze", "evaluate", "describe how")),
 )
 """Each signal: what it adds to the complexity, once, and the words and phrases that give it."""

@@ -15,7 +15,6 @@ from findling.text.statements.relations import (
     NOUNS,
     OWNING,
     PROPERTIES,
-    SEVERAL,
     SOMEBODY,
     TEAMS,
     UNITS,
@@ -79,7 +78,7 @@ def _of_sides(slot: str, value: str, now: float, *, is_set: bool) -> Fact | None
 
 def _of_change(split: re.Match[str], now: float) -> Fact | None:
     named = split.groupdict().get("what") or ""
-    left = content(written_words(f"{split['slot']} {named}", now))
+    left = content(written_words(named if named and split["slot"] in ("I", "Ich") else f"{split['slot']} {named}", now))
     right = written_words(split["value"], now)
     moves = MOVES.search(split["verb"]) is not None
     values = _value(right)
@@ -276,7 +275,7 @@ def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
         fronted = [word for word in left[:1] if words[0].key == "=preposition" and word.role in ("in", "for")]
         if fronted and not any(word.key in PROPERTIES for word in left):
             return None
-    elif right and _is_property(words[verb + 1 :]) and any(word.key in PROPERTIES for word in right):
+    elif any(word.key in PROPERTIES for word in right) and not _INDEFINITE.match(words[verb + 1].text):
         slot, values, behind = right, left, words[:verb]
     elif is_definite:
         slot, values, behind = left, right, ()
@@ -332,7 +331,7 @@ def _is_property(words: Sequence[SaidWord]) -> bool:
 
 
 def _has_one_value(slot: Sequence[SaidWord]) -> bool:
-    if any(word.key in SEVERAL for word in slot) or has_several(slot):
+    if has_several(slot):
         return False
     # A plural has several values: "Anna's favourite colours".
     heads = [word for word in slot if word.kind == "word" and not word.role]

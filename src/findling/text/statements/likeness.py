@@ -8,17 +8,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import chain, pairwise, takewhile
+from operator import itemgetter
 
-from findling.text.statements.facts import COLON, fact_of
-from findling.text.statements.periods import validity
+from findling.text.statements.periods import alternatives, word_table
+from findling.text.statements.readings import Reading
 from findling.text.statements.relations import (
-    CHANGED_LEAD,
+    BELONGING,
     CHANGING,
-    CORRECTED,
     EXACT,
-    LEAD,
     MEASURES,
     NO_FACTS,
     PROPERTIES,
@@ -27,13 +25,12 @@ from findling.text.statements.relations import (
     VALUE_KINDS,
     Fact,
     has_several,
-    is_in_past,
-    manner_of,
+    is_name,
     shape_of,
 )
-from findling.text.statements.words import SaidWord, content, fold, in_order, lexicon, written_words
+from findling.text.statements.words import SaidWord, fold, lexicon
 
-__all__ = ["CONFLICT", "COPY", "UPDATE", "Reading", "compare", "read_statement"]
+__all__ = ["CONFLICT", "COPY", "UPDATE", "compare"]
 
 COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
 """The same statement; a newer value that takes the place of an older one; two that may not hold together."""
@@ -41,67 +38,8 @@ COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
 _FEWEST = 2
 """Words that a statement has at least. "That is great" says nothing that could be told from another one."""
 
-_LATELY = 365 * 86_400
-"""Seconds before a statement in which something has begun that it calls a change."""
-
 _LONGEST_SWAP = 3
 """Most words of a value in whose place others stand."""
-
-
-class Reading(NamedTuple):
-    """A statement, understood. `words` are those that say something; `is_changed` that it speaks of a change.
-
-    `after` is the place of the first word behind the verb, which `is_copula` for `is`. `former` are words that it says
-    no longer hold: `instead of Jira`. `manner` is that of `manner_of`.
-    """
-
-    text: str
-    words: tuple[SaidWord, ...]
-    fact: Fact | None
-    is_negated: bool
-    is_changed: bool
-    is_past: bool
-    has_ended: bool
-    since: float | None
-    until: float | None
-    after: int
-    is_copula: bool
-    former: frozenset[str]
-    manner: str
-
-
-def read_statement(text: str, now: float) -> Reading:
-    """The parts of a statement. `now` is the time at which it was made."""
-    said = " ".join(text.split())
-    plain = LEAD.sub("", said)
-    cut = CORRECTED.sub("", plain)
-    named = _FROM.search(cut) if CHANGING.search(cut) else None
-    former = plain[len(cut) :] if cut != plain else named["former"] if named else ""
-    since, until, dated = validity(cut, now)
-    rest = in_order(_EVENT.sub("", dated))
-    words = written_words(rest, now)
-    after, is_copula = _after_verb(rest, words, now)
-    negations = sum(word.kind == "not" for word in words)
-    is_past = is_in_past(words)
-    is_changed = cut != plain or CHANGED_LEAD.match(said) is not None or any(word.kind == "change" for word in words)
-    return Reading(
-        text=said,
-        words=tuple(word for word in content(words) if word.kind != "not"),
-        fact=None if negations % 2 or is_past else fact_of(rest, now),
-        is_negated=negations % 2 == 1,
-        is_changed=is_changed
-        or CHANGING.search(rest) is not None
-        or _EVENT.search(dated) is not None
-        or (since is not None and since > now - _LATELY),
-        is_past=is_past,
-        has_ended=_ENDED.search(said) is not None,
-        since=since,
-        until=until,
-        after=after,
-        is_copula=is_copula,
-        former=frozenset(word.key for word in content(written_words(former, now))),
-        manner=manner_of(words),
-    )
 
 
 def compare(old: Reading, new: Reading) -> str:
@@ -118,7 +56,7 @@ def compare(old: Reading, new: Reading) -> str:
         )
         if not is_named and not _is_same(old, new):
             is_part = _NOTHING.search(old.text + new.text) and not (_only_in(old, new) and _only_in(new, old))
-            return CONFLICT if is_part else ""
+            return CONFLICT if is_part or (new.has_ended and not _only_in(new, old)) else ""
         return UPDATE if new.has_ended or (new.is_changed and not _NEW.search(new.text)) else CONFLICT
     if _is_same(old, new):
         if _marks(old.text) != _marks(new.text) or _is_other_case(old, new):
@@ -127,12 +65,19 @@ def compare(old: Reading, new: Reading) -> str:
     if "past" in (old.manner, new.manner) and not new.is_changed:
         return ""
     if old.fact and new.fact and _same_slot(old.fact, new.fact):
-        return _of_facts(old, new, old.fact, new.fact)
-    if not _only_in(old, new) and not _only_in(new, old) and len(old.words) == len(new.words):
-        return "" if any(word.kind == "name" for word in old.words) else CONFLICT  # tabs over spaces
+        found = _of_facts(old, new, old.fact, new.fact)
+    elif not _only_in(old, new) and not _only_in(new, old) and len(old.words) == len(new.words):
+        is_turned = any(word.key == "@prefer" for word in old.words)  # tabs over spaces
+        return UPDATE if is_turned else "" if any(word.kind == "name" for word in old.words) else CONFLICT
+    else:
+        found = _of_swap(old, new) or _of_subjects(old, new)
+        opening = sum(takewhile(bool, (one.key == other.key for one, other in zip(old.words, new.words, strict=False))))
+        if new.is_changed and not _NEW.search(new.text) and opening > max(old.after, new.after):
+            found = found or CONFLICT  # we store uploads on …, in … now
+    if not new.is_changed and any(word.key == "@adds" for word in old.words):
+        return ""  # good at maths, at chess
     is_guess = any(form.search(new.text) for form in NO_FACTS)
-    found = _of_swap(old, new)
-    return CONFLICT if (found and is_guess) or (not found and _has_one_subject(old, new)) else found
+    return CONFLICT if found and is_guess else UPDATE if found == CONFLICT and _holds_one(old, new) else found
 
 
 def _of_facts(old: Reading, new: Reading, one: Fact, other: Fact) -> str:
@@ -153,11 +98,13 @@ def _of_facts(old: Reading, new: Reading, one: Fact, other: Fact) -> str:
 def _of_swap(old: Reading, new: Reading) -> str:
     """Statements that are equal but for one value behind the verb: an update if it says so, else a conflict."""
     missing, added = _only_in(old, new), _only_in(new, old)
-    if new.former and new.former <= {word.key for word in old.words} and added:
-        missing = [place for place in missing if old.words[place].key not in RELATIONS]
-        return UPDATE if not missing and _is_phrase(new, added) else ""
-    shared = sum(not CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
+    missing = [place for place in missing if not CHANGING.search(new.text) or old.words[place].key not in _RUNNING]
     gone, come = [old.words[place] for place in missing], [new.words[place] for place in added]
+    if new.former and new.former <= {word.key for word in old.words} and added:
+        lacking = [word for word in gone if word.key not in RELATIONS | new.former]
+        is_other = any(word.kind == "name" for word in lacking) or not _is_phrase(new, added)
+        return "" if is_other else CONFLICT if lacking else UPDATE
+    shared = sum(not CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
     if shared < max(_runs(gone), _runs(come)) or not _is_phrase(old, missing) or not _is_phrase(new, added):
         return ""
     one, other = gone[0], come[0]
@@ -178,11 +125,7 @@ def _of_swap(old: Reading, new: Reading) -> str:
         return CONFLICT
     between = [word.text for word in new.words[new.after : added[0]]]
     told = {word.key for word in old.words[: old.after] if word.role in ("", "of")}
-    is_count = is_alike and all(shape_of(word) == "number" for word in come)
-    is_single = (
-        behind.key in MEASURES or any(word.key in VALUE_KINDS for word in old.words) or (new.is_copula and not between)
-    )
-    if (is_count and is_single) or (is_alike and told & SOLE):
+    if is_alike and told & SOLE:
         return UPDATE
     # `flaky on Windows` says where, `written in Python` what.
     is_aside = new.is_copula and bool(other.role) and not is_measure and not all(map(_DONE.search, between))
@@ -196,18 +139,66 @@ def _runs(words: Sequence[SaidWord]) -> int:
     return len(words) - sum(one.kind == other.kind == "name" for one, other in pairwise(words))
 
 
-def _has_one_subject(old: Reading, new: Reading) -> bool:
-    """Whether two people have what one has: `Sigrid manages the warehouse`, `Pål manages the warehouse`."""
+def _holds_one(old: Reading, new: Reading) -> bool:
+    """Whether all is equal but one value of one thing, which has one at a time: `the retro is on Friday`."""
+    places = _only_in(old, new), _only_in(new, old)
+    gone, come = ([one.words[at] for at in found] for one, found in zip((old, new), places, strict=True))
+    told = [[(fold(word.text), word.role) for word in one.words if word not in (*gone, *come)] for one in (old, new)]
+    if not gone or not come or sorted(told[0]) != sorted(told[1]) or places[0][0] != places[1][0]:
+        return False
+    first, subject = places[0][0], old.words[: old.after]
+    is_other = gone[0].role != come[0].role or has_several(subject) or _are_doubtful(gone, come)
+    if first < old.after or is_other or "past" in (old.manner, new.manner):
+        return False
+    keys, between = {word.key for word in old.words[:first]}, old.words[old.after : first]
+    behind = {word.key: word.kind for word in old.words[first + len(gone) :][:1] if not word.role}
+    shapes = {shape_of(word) for word in (*gone, *come)}
+    is_often = any(word.key.endswith(_OFTEN) or word.role == "with" for word in subject)
+    if shapes == {"number"}:
+        is_version = old.words[first - 1].kind == "name" and bool(between) and bool(keys & _RUNNING) and not is_often
+        is_counted = "word" in behind.values() and len(gone) == 1 and not gone[0].role
+        is_told = old.is_copula and not between
+        return is_version or is_counted or is_told or bool(MEASURES & behind.keys() or keys & {"@phone", *VALUE_KINDS})
+    is_there = old.is_copula and all(word.kind in ("when", "clock") for word in between)
+    groups = {_EXCLUDING.get(word.text.casefold(), "") for word in (*gone, *come)}
+    if (gone[0].role == "on" and _TIERS & behind.keys()) or (is_there and keys & _PLAIN and len(subject) > 1):
+        return True  # on the second floor
+    if len(groups) == 1 and "" not in groups and not old.manner and (is_there or "@live" in keys):
+        return True
+    one = _ONE_THING.match(old.text)
+    if is_often or old.manner or one is None:
+        return False
+    if shapes == {"clock"}:
+        return True
+    if shapes == {"when"}:
+        return bool(keys & _ONCE) or (is_there and not one["bare"] and not any(map(str.isdecimal, gone[0].text)))
+    is_told = bool(keys & PROPERTIES) or EXACT.search(" ".join(word.text for word in subject)) is not None
+    is_named = all(is_name([word]) and not BELONGING.search(word.text) for word in (*gone, *come))
+    return is_told and is_named and old.is_copula and shapes == {"text"} and not (" ist " in old.text and not between)
+
+
+_NAMES = ("*tier", "*running", "*once", "*plain", "*of-one")
+_TIERS, _RUNNING, _ONCE, _PLAIN, _OF_ONE = map(lexicon().lists.__getitem__, _NAMES)
+_OFTEN, _EXCLUDING = tuple(lexicon().lists["*often"]), word_table("excluding")
+_ONE_THING = re.compile(
+    rf"(?:(?:{alternatives('the')}|\w+['’]s) .*?|(?P<bare>\w+(?<!ing) ))\b(?:{alternatives('is')})\b", re.IGNORECASE
+)
+"""One thing, by an article, an owner or a name, and a verb in the singular."""
+
+
+def _of_subjects(old: Reading, new: Reading) -> str:
+    """Two people who do what one does: `Sigrid manages the warehouse`, `Pål manages the warehouse`."""
     people = [[one.words[at] for at in _only_in(one, other)] for one, other in ((old, new), (new, old))]
     is_first = all(
         words and words == list(one.words[: len(words)]) for words, one in zip(people, (old, new), strict=True)
     )
-    if not is_first or any(word.kind != "name" for words in people for word in words) or _SOME.search(old.text):
-        return False
-    return not _are_doubtful(*people) and any(word.key in _OF_ONE for word in old.words)
+    if not is_first or any(word.kind != "name" or word.role for word in chain(*people)) or _SOME.search(old.text):
+        return ""
+    is_one = not _are_doubtful(*people) and any(word.key in _OF_ONE for word in old.words)
+    is_led = len(old.words) > 2 and old.words[-1].role == "of" and any(word.key == "@leader" for word in old.words)
+    return UPDATE if is_one and (is_led or new.is_changed) else CONFLICT if is_one else ""
 
 
-_OF_ONE = lexicon().lists["*of-one"]
 _SOME = re.compile(r"\b(?:an?|some|ein(?:e[nmrs]?)?|une?|una?)\b", re.IGNORECASE)
 _NOTHING = re.compile(r"\b(?:nothing|none|nobody|nichts|niemand\w*|rien|nada|nadie)\b", re.IGNORECASE)
 
@@ -314,7 +305,7 @@ def _same_roles(one: Sequence[SaidWord], other: Sequence[SaidWord]) -> bool:
     ours, theirs = _in_roles(one), _in_roles(other)
     if [key for _, key in ours] == [key for _, key in theirs]:
         return all(mine == yours or not mine or not yours for (mine, _), (yours, _) in zip(ours, theirs, strict=True))
-    return sorted(ours, key=_role) == sorted(theirs, key=_role)
+    return sorted(ours, key=itemgetter(0)) == sorted(theirs, key=itemgetter(0))
 
 
 def _in_roles(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
@@ -327,60 +318,16 @@ def _in_roles(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
 _VERBAL = RELATIONS | {"@prefer"}
 
 
-def _role(one: tuple[str, str]) -> str:
-    return one[0]
-
-
 def _marks(text: str) -> list[str]:
     """Signs that say something: `x > 5`, `-5`, `a*b`; and whether `not` is said of all or of some."""
     return [*_SIGNS.findall(text.replace("\u2212", "-")), *(["not all"] if _NOT_ALL.search(text) else ())]
 
 
 _SIGNS = re.compile(r"[<>≤≥≠≈±×÷^|~\\*]|(?:(?<=\s)|^)-(?=[\d.])|(?<=\w)[+/](?=\w)|(?<=[\s(])\+(?=\s)")
-_NOT_ALL = re.compile(
-    r"\b(?:not|nicht|pas|no) "
-    r"(?:all|every\w*|always|both|only|alle|jede\w*|immer|beide|nur|tou[st]\w*|tod[oa]s?|siempre)\b",
-    re.IGNORECASE,
-)
-
-
-def _after_verb(text: str, words: Sequence[SaidWord], now: float) -> tuple[int, bool]:
-    """The place of the first word behind the verb or colon among those that say something; whether that is `is`."""
-    if split := COLON.match(text):
-        return len(content(written_words(split["slot"], now))), True
-    listed = [word for word in content(words) if word.kind != "not"]
-    light = [word.key in _LIGHT_VERBS for word in words]
-    count, is_spoken = 0, False
-    for word, is_light in zip(words, light, strict=True):
-        if is_light:
-            return count, word.key == "=be"
-        is_spoken = is_spoken or word.text.casefold() in _SPEAKERS
-        if word not in listed[count : count + 1] or word.text.casefold() in _SPEAKERS:
-            continue
-        before = listed[count - 1].text if count else ""
-        is_verb = word.kind == "word" and not word.role and word.text.endswith("s") != before.endswith("s")
-        is_order = word.key == "@use" or (count and (word.key in RELATIONS or is_verb))
-        count += 1
-        if is_spoken or (is_order and not any(light)):
-            return count, False
-    # `Answer in German`, and `note 5 about the boiler`
-    return 1 + (len(listed) > 1 and listed[1].kind == "number" and not listed[1].role), False
-
-
-_LIGHT_VERBS = frozenset({"=be", "=have", "=take", "=listen", "=will"})
-_SPEAKERS = frozenset("i we you they he she it ich wir ihr er sie es je nous vous il elle ils on yo ik wij".split())
+_NOT_ALL = re.compile(rf"\b(?:not|nicht|pas|no) (?:{alternatives('all')})\b", re.IGNORECASE)
 _DONE = re.compile(r"(?:ed|en|wn|un|lt|pt|t|ée?s?|ado|ido|ato)$", re.IGNORECASE)
 _NEW = re.compile(r"\b(?:new|neue?[rsnm]?|nouve\w+|nuev[oa]|nuov[oa])\b", re.IGNORECASE)
-_EVENT = re.compile(r",? (?:since|seit|depuis|desde) (?:the|our|my|dem|der|den|le|la|el) [^,.]{1,40}(?=[.!]?$)", re.I)
-_FROM = re.compile(
-    r"\b(?:from|von|vom|de|du|desde) (?P<former>\S+(?: \S+)?) (?:to|auf|zu|zum|à|au|a|al) ", re.IGNORECASE
-)
 
 
 def _differ(one: float | None, other: float | None) -> bool:
     return one is not None and other is not None and one != other
-
-
-_ENDED = re.compile(
-    r"\b(?:no longer|not any ?more|any ?more|nicht mehr|nicht länger|ne .{1,30} plus|ya no)\b", re.IGNORECASE
-)

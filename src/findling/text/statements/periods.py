@@ -15,6 +15,7 @@ __all__ = [
     "WORDS",
     "Period",
     "Validity",
+    "alternatives",
     "periods",
     "read_day",
     "shown_day",
@@ -48,11 +49,20 @@ WORDS = Path(__file__).with_name("data") / "statement-words.txt"
 
 
 @cache
+def _listed(name: str) -> list[str]:
+    lines = (line.partition(": ") for line in WORDS.read_text(encoding="utf-8").splitlines())
+    return next(listed.split(", ") for key, _, listed in lines if key == f"%{name}")
+
+
+@cache
 def word_table(name: str) -> dict[str, str]:
     """Words of the data file, each with the name of its group; the last group of a word counts."""
-    lines = (line.partition(": ") for line in WORDS.read_text(encoding="utf-8").splitlines())
-    listed = next(listed for key, _, listed in lines if key == f"%{name}")
-    return {word: group.split()[0] for group in listed.split(", ") for word in group.split()[1:]}
+    return {word: group.split()[0] for group in _listed(name) for word in group.split()[1:]}
+
+
+def alternatives(name: str) -> str:
+    """Words and phrases of a line of the data file, as an expression that finds any of them."""
+    return _any(_listed(name))
 
 
 def _numbered(name: str) -> dict[str, int]:
@@ -85,14 +95,9 @@ _FORMS = (
     rf"(?P<alone>{_YEAR})(?![0-9.,:-]\d|\d)",
 )
 _DATE = re.compile(rf"(?<![\w.:-])(?:{'|'.join(_FORMS)})", re.IGNORECASE)
-_BEFORE_YEAR = re.compile(
-    r"\b(?:in|since|until|till|before|after|during|year|im|jahr|seit|bis|vor|nach|en|depuis|desde) $", re.I
-)
-_BEFORE_MONTH = re.compile(
-    r"(?:^|\b)(?:in|since|until|till|by|before|after|during|of|from|through|for|early|late|mid|im|seit|bis|ab|vor|nach|"
-    r"anfang|ende|mitte|en|depuis|jusqu'en|desde|hasta|starting|effective|and|to) $",
-    re.IGNORECASE,
-)
+_BEFORE_YEAR = re.compile(rf"\b(?:{alternatives('before year')}) $", re.IGNORECASE)
+_BEFORE_MONTH = re.compile(rf"(?:^|\b)(?:{alternatives('before month')}) $", re.IGNORECASE)
+_BEFORE_DAY = re.compile(rf"(?:^|,|\b(?:{alternatives('before day')}|\w+tag),?) ?$", re.IGNORECASE)
 _CAPITAL_MAY = re.compile(r"\bmay\b|\bmar\b|\bmars\b")
 
 
@@ -105,6 +110,8 @@ def periods(text: str, now: float, year: str = NEAREST) -> list[Period]:
             continue
         if match["month3"] and not match["year3"] and not _BEFORE_MONTH.search(text, 0, match.start()):
             continue  # April and Jan are people, too
+        if match["dotted"] and match[0][-1] == "." and not _BEFORE_DAY.search(text, 0, match.start()):
+            continue  # Python 3.10 at the end of a sentence
         if match["alone"] and not _BEFORE_YEAR.search(text, 0, match.start()):
             continue  # a door code of four digits
         try:

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from findling.text.statements.periods import word_table
+from findling.text.statements.periods import alternatives, word_table
 from findling.text.statements.words import SaidWord, lexicon
 
 __all__ = [
     "AFTER",
+    "BELONGING",
     "CHANGED_LEAD",
     "CHANGES",
     "CHANGING",
     "CLAUSES",
-    "CORRECTED",
     "EXACT",
     "LEAD",
     "LONGEST_VALUE",
@@ -28,6 +28,7 @@ __all__ = [
     "OWNING",
     "PROPERTIES",
     "RELATIONS",
+    "REPLACED",
     "SEVERAL",
     "SOFT",
     "SOLE",
@@ -87,7 +88,7 @@ SOLE = lexicon().lists["*sole"]
 _PERIODIC = lexicon().lists["*periodic"]
 """Words of what happens once in a while: the weekly meeting has one day."""
 
-_BELONGING = re.compile(r"[a-z](?:ish|ese|ian|ean|gan|lic|ist)$")
+BELONGING = re.compile(r"[a-z](?:ish|ese|ian|ean|gan|lic|ist|aner|ier|abe|olik|iker)$")
 """Ends of words that say what somebody is: Polish, Vegan, Catholic."""
 
 SEVERAL = lexicon().lists["*several"]
@@ -96,39 +97,23 @@ SEVERAL = lexicon().lists["*several"]
 NOUNS = frozenset({"@manager", "@leader", "@car", "@room", "@version", "@name", "@role", "@work"})
 """Relations that are nouns behind an article or an owner."""
 
-EXACT = re.compile(
-    r"pass(?:word|code|phrase)|\bpin\b|\bcodes?\b|token|(?:\b|_)keys?\b|secret|credential|login|user_?name|serial|"
-    r"\bhash|kennwort|passwort|schlüssel|geheim|mot de passe|\bclés?\b|contraseña|\bclave|segreto|wachtwoord",
-    re.IGNORECASE,
-)
+EXACT = re.compile(rf"{alternatives('secret')}|(?:\b|_)(?:pin|codes?|keys?|clés?)\b", re.IGNORECASE)
 """Words of secrets and codes, which differ by the case of a letter."""
 
-OWNING = frozenset(
-    "my our his her their your its mein meine unser unsere sein seine ihr ihre mon ma notre mi nuestro nuestra".split()
-)
+OWNING = frozenset(alternatives("owning").split("|"))
 """Words that say whose a thing is."""
 
-CHANGES = (
-    re.compile(
+CHANGES = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
         r"^(?P<slot>.+?)\s+(?:(?:was|were|is|are|has|have|had|been|being|got|will|be|just|recently|finally)\s+)*"
-        r"(?P<verb>moved?|moving|changed?|chang(?:es|ing)|switched|switch(?:es|ing)|migrated|upgraded|downgraded|"
-        r"updated|relocated|postponed|rescheduled|shifted|delayed|brought forward|pushed back|rose|risen|raised|"
-        r"increased|went up|gone up|goes up|dropped|fell|fallen|lowered|reduced|decreased|went down|cut|transferred|"
-        r"converted|set|reset|renamed|extended|shortened)\s+(?P<what>(?:(?!to\b)\S+\s+){0,4}?)(?:to|into)\s+(?P<value>.+)$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"^(?P<slot>.+?)\s+(?:ist|sind|wurde|wurden|wird|hat)\s+(?:(?:von|vom)\s+.+?\s+)?(?:auf|nach|zu|zum|zur|in)\s+"
-        r"(?P<value>.+?)\s+(?P<verb>\S*(?:gezogen|geändert|gewechselt|verschoben|verlegt|verlängert|umgestellt|"
-        r"umgestiegen|erhöht|gestiegen|gesenkt|gesunken|aktualisiert|migriert))$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"^(?P<slot>.+?)\s+(?:a|ont|est|sont)\s+(?P<verb>déménagé|changé|passée?|augmenté|déplacée?|reportée?)\s+"
-        r"(?:à|au|en|pour)\s+(?P<value>.+)$",
-        re.IGNORECASE,
-    ),
-    re.compile(r"^(?P<slot>.+?)\s+(?:se\s+)?(?P<verb>mudó|cambió|pasó)\s+(?:a|al)\s+(?P<value>.+)$", re.IGNORECASE),
+        rf"(?P<verb>{alternatives('changed')}|{alternatives('changed to')})\s+"
+        r"(?P<what>(?:(?!to\b)\S+\s+){0,4}?)(?:to|into)\s+(?P<value>.+)$",
+        r"^(?P<slot>.+?)\s+(?:bin|ist|sind|wurde|wurden|wird|hat)\s+(?:(?:von|vom)\s+.+?\s+)?(?:auf|nach|zu|zum|zur|in)\s+"
+        rf"(?P<value>.+?)\s+(?P<verb>\S*(?:{alternatives('geändert')}))$",
+        rf"^(?P<slot>.+?)\s+(?:(?:a|ont|est|sont|se)\s+)?(?P<verb>{alternatives('changé')})\s+"
+        r"(?:à|au|en|pour|al?)\s+(?P<value>.+)$",
+    )
 )
 """Statements of a change in English, German, French and Spanish."""
 
@@ -141,33 +126,19 @@ CLAUSES = lexicon().lists["*clause"]
 TEAMS = lexicon().lists["*team"]
 """Groups that somebody joins, and lives where he did."""
 
-SOMEBODY = re.compile(
-    r"^(?:he|she|they|his|her|their|er|sie|ihre?|sein|ils?|elles?|son|sa|él|ellas?|su) ", re.IGNORECASE
-)
+SOMEBODY = re.compile(rf"^(?:{alternatives('somebody')}) ", re.IGNORECASE)
 """Somebody whom only a text before it names."""
 
 NO_FACTS = (
-    re.compile(
-        r"\b(?:used to|formerly|previously|in the past|back then|früher|damals|autrefois|antes)\b", re.IGNORECASE
-    ),
-    re.compile(
-        r"\b(?:maybe|perhaps|probably|possibly|likely|apparently|allegedly|supposedly|presumably|could|might|should|"
-        r"would|must|please|may (?:be|have)|can be|vielleicht|wahrscheinlich|vermutlich|angeblich|bitte|könnte|sollte|"
-        r"müsste|würde|peut-être|probablement|apparemment|pourrait|devrait|quizás?|probablemente|podría|debería)\b",
-        re.IGNORECASE,
-    ),
+    re.compile(rf"\b(?:{alternatives('guess')})\b", re.IGNORECASE),
     re.compile(r"^(?:>|[\"“„«].*[\"”“»]$)"),
-    re.compile(
-        r"^(?:its?|it[’']s|there|es|ça|c[’']est|(?:this|that|these|those|das|dies) (?:is|are|was|ist|war)) ", re.I
-    ),
+    re.compile(rf"^(?:{alternatives('it')}) ", re.IGNORECASE),
 )
 """Statements of the past, guesses and wishes, quotations, and something that only a text before it names."""
 
 LEAD = re.compile(
-    r"^(?:(?:please )?(?:note|remember|mind|keep in mind|be aware|notice)(?: that|:)|fyi[:,]?|by the way,?|btw,?|"
-    r"(?:correction|update|reminder|important|note|info|hint|todo|memo)\s*:|just so you know,?|for the record,?|"
-    r"as of (?:today|now),?|it turns out(?: that)?|(?:hinweis|achtung|korrektur|wichtig|notiz|merke)\s*:|übrigens,?|"
-    r"au fait,?|por cierto,?|attention\s*:|correction\s*:)\s+",
+    rf"^(?:(?:{alternatives('notice')})(?: that|:)|"
+    rf"(?:{alternatives('heading')})\s*:|(?:{alternatives('aside')})[:,]?)\s+",
     re.IGNORECASE,
 )
 """Words that only introduce a statement."""
@@ -175,18 +146,17 @@ LEAD = re.compile(
 CHANGED_LEAD = re.compile(r"^(?:correction|update|korrektur|as of (?:today|now)|it turns out)\b", re.IGNORECASE)
 """Those that announce a change."""
 
-CORRECTED = re.compile(
-    r"(?:,?\s+(?:instead of|rather than|anstatt|statt|au lieu de|en vez de)|,\s+(?:and )?(?:not|nicht|pas|no))"
-    r"\s+[^,]{1,60}$",
-    re.IGNORECASE,
-)
-"""The value that a statement says it replaces."""
+REPLACED = (
+    (rf"(?:,?\s+(?:{alternatives('instead')})|,\s+(?:and )?(?:not|nicht|pas|no(?: more)?))"
+     r"\s+(?P<former>[^,]{1,60}?)(?=(?: (?:for|für|pour|para) [^,]+)?$)", ""),
+    (r"\b(?:replaced|dropped|ditched) (?P<former>\S+(?: \S+)?) (?:with|by|in favou?r of) ", "use "),
+    (r"^(?P<former>\S+(?: \S+)?) (?:was|ha(?:s|ve) been|wurde) (?:replaced|ersetzt) (?:by|with|durch) ", "we use "),
+    (r"\b(?:left|quit|sold) (?:the |my |our |his |her )?(?P<former>\S+(?: \S+)?) and (?:now )?", ""),
+)  # fmt: skip
+"""The value that a statement says it replaces, and what stands for this in its place."""
 
 CHANGING = re.compile(
-    r"\b(?:(?:re)?moved|changed|switched|migrated|upgraded|updated|relocated|postponed|rescheduled|rose|raised|"
-    r"increased|went up|dropped|lowered|reduced|took over|gezogen|umgezogen|geändert|gewechselt|verschoben|verlegt|"
-    r"déménagé|changé|mudó|cambió)\b",
-    re.IGNORECASE,
+    rf"\b(?:{alternatives('changed')}|(?:um)?(?:{alternatives('geändert')})|{alternatives('changé')})\b", re.IGNORECASE
 )
 """Verbs of a change."""
 
@@ -261,10 +231,10 @@ def made_fact(
     said = tuple(_as_written(word) if is_exact else word.key for word in values)
     is_sole = any(key in SOLE or key.startswith("liebling") for key in keys)
     is_sole = is_sole or (kind in ("when", "clock") and not keys.isdisjoint(_PERIODIC))
-    is_several = has_several(slot) or bool(keys & SEVERAL)
+    is_several = has_several(slot) or (bool(keys & SEVERAL) and not is_sole)
     first = next((word for word in values if not word.key.startswith("@")), values[0])
     # "The code is ugly" and "the key is small" tell no code and no key.
-    is_told = is_key or "@password" in keys or (is_name([first]) and not _BELONGING.search(first.text))
+    is_told = is_key or "@password" in keys or (is_name([first]) and not BELONGING.search(first.text))
     is_certain = not keys & SOFT or (kind == "number" and not keys.isdisjoint(VALUE_KINDS))
     is_property = is_exact or kind == "number" or is_definite or bool(keys & PROPERTIES)
     is_known = is_sole or (is_told and is_certain and is_property)
@@ -289,7 +259,7 @@ def shape_of(word: SaidWord) -> str:
     """The kind of a value by its first word: a mail address, a number, a day, a text, or a text in a place."""
     if word.kind in ("word", "name"):
         return "in" if word.role in ("in", "on") else "text"
-    is_text = word.kind == "number" and word.key[1:2].isalpha()
+    is_text = word.kind == "number" and not word.key[1:2].isdecimal()
     return "mail" if "@" in word.key else "url" if "://" in word.key else "text" if is_text else word.kind
 
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import zip_longest
+from operator import itemgetter
 from typing import NamedTuple
 
 from findling.text.analysis.stemming import stem
@@ -53,7 +54,7 @@ def lexicon() -> Lexicon:
         for word in single.split():
             words.setdefault(fold(word), concept)
         for phrase in several:
-            roots = tuple(_root(fold(word)) for word in _pieces(phrase))
+            roots = tuple(_root(fold(word)) for word in map(itemgetter(0), _TOKEN.finditer(phrase)))
             phrases.setdefault(roots[0], []).append((roots, concept))
     for found in phrases.values():
         found.sort(key=lambda one: -len(one[0]))
@@ -112,10 +113,6 @@ _SHORTENED = re.compile(r"(?i)(.+)['’](?:re|ve|ll|m|d)$")
 _AUXILIARIES = {"ca": "can", "wo": "will", "sha": "will"}
 
 
-def _pieces(text: str) -> list[str]:
-    return [match[0] for match in _TOKEN.finditer(text)]
-
-
 def _tokens(text: str, now: float) -> Iterator[SaidWord]:
     """Words as they stand, numbers, hours and days in one spelling each."""
     days = {one.start: one for one in periods(text, now, NEAREST)}
@@ -157,7 +154,7 @@ def _read(match: re.Match[str]) -> Iterator[SaidWord]:
         if key in _NUMBERS:
             yield SaidWord(text, f"#{_NUMBERS[key]}", "number")
         else:
-            yield SaidWord(text, key, "name" if text[:1].isupper() else "word")
+            yield SaidWord(text, key, "word" if text.islower() else "name")
 
 
 def _concepts(found: Sequence[SaidWord]) -> Iterator[SaidWord]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -84,13 +85,8 @@ class Recall(NamedTuple):
         return self._replace(moment=min(day.end - 1, now) if day.begin <= now else day.end - 1)
 
 
-class _LeftOut:
-    """Memories that were found and no longer hold, by their ids."""
-
-    def __init__(self) -> None:
-        self.superseded: set[str] = set()
-        self.expired: set[str] = set()
-        self.later: set[str] = set()
+_LeftOut = dict[str, set[str]]
+"""The ids of memories that were found and do not hold, by the reason."""
 
 
 class Recaller:
@@ -113,7 +109,7 @@ class Recaller:
         if not self._writer.exists:
             return RecallAnswer(query=asked.query)
         plan = self.plan(asked.mode)
-        counts = _LeftOut()
+        counts: _LeftOut = defaultdict(set)
         answer, recalled = self._ranked(self.request(asked.query, plan, asked.principals), asked, counts)
         degraded = answer.degraded
         if plan.mode != "keyword" and answer.strategy == "keyword" and not degraded:
@@ -127,7 +123,7 @@ class Recaller:
             did_you_mean=answer.did_you_mean,
             meaning=answer.meaning,
             time=str(asked.time) if asked.time and not asked.time.event else "",
-            left_out=len(counts.superseded | counts.expired | counts.later),
+            left_out=len(set().union(*counts.values())),
         )
 
     def timed(self, asked: Recall) -> Recall:
@@ -243,11 +239,11 @@ class Recaller:
         if asked.moment is not None:
             since = asked.moment
             if held.since > since:
-                counts.later.add(rid)
+                counts["later"].add(rid)
                 return False
         if held.until > since:
             return True
-        (counts.superseded if hit.receipt.superseded_by else counts.expired).add(rid)
+        counts["superseded" if hit.receipt.superseded_by else "expired"].add(rid)
         return False
 
 
@@ -284,13 +280,14 @@ def _told(asked: Recall, counts: _LeftOut) -> list[str]:
     """Notes on what no longer holds, and on an event of which nobody knows the day."""
     how = "add --all-versions to see them"
     when = f" on {shown_day(asked.moment)}" if asked.moment is not None else " any more"
-    notes = []
-    if counts.expired:
-        notes.append(f"{counted(len(counts.expired), 'memory', 'memories')} did not hold{when}: {how}")
-    if counts.superseded:
-        notes.append(f"{counted(len(counts.superseded), 'memory', 'memories')} superseded by newer ones: {how}")
-    if counts.later:
-        notes.append(f"{counted(len(counts.later), 'memory', 'memories')} began later: leave out --at to see them")
+    reasons = {
+        "expired": f"did not hold{when}: {how}",
+        "superseded": f"superseded by newer ones: {how}",
+        "later": "began later: leave out --at to see them",
+    }
+    notes = [
+        f"{counted(len(counts[why]), 'memory', 'memories')} {told}" for why, told in reasons.items() if why in counts
+    ]
     if asked.time is not None and asked.time.event:
         notes.append(f"no memory and no chat gives one day for {asked.time.event}: time counts for nothing")
     return notes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, count
 from operator import add
@@ -74,11 +74,6 @@ class LineIndex:
     def line_of(self, offset: int) -> int:
         """The number of the line that holds the offset; a break belongs to the line it ends."""
         return bisect_right(self._starts, offset)
-
-    def lines_of(self, offsets: Iterable[int]) -> list[int]:
-        """The number of each offset's line, as `line_of` tells it."""
-        starts = self._starts
-        return [bisect_right(starts, offset) for offset in offsets]
 
     def line_span(self, number: int) -> tuple[int, int]:
         """Start and end of a line, without its break; raises `IndexError` when there is no such line."""

@@ -23,7 +23,6 @@ __all__ = [
     "TEXT_FIELDS",
     "Intent",
     "calmed",
-    "case_of",
     "compiled",
     "field_prefix",
     "intent_of",
@@ -191,11 +190,6 @@ def shortened(text: str) -> str:
 
 def _kind(word: str) -> str:
     return word.partition("/")[0] if word[:1] in ("A", "O", "N") and compiled(KEYWORD).fullmatch(word) else "word"
-
-
-def case_of(typed: Iterable[tuple[str, str]]) -> str:
-    """The value of `case:` among tokens, `yes` or `no`; empty without one."""
-    return next((raw[5:].lower() for kind, raw in typed if kind == "field" and raw[:5].lower() == "case:"), "")
 
 
 def levels(read: list[tuple[str, str]]) -> int:

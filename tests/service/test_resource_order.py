@@ -124,6 +124,24 @@ def test_prose_is_left_to_its_words(tmp_path: Path) -> None:
         assert "resources" not in {step["name"] for step in engine.search("Session").plan["steps"]}
 
 
+def test_code_without_the_word_is_not_lifted_above_the_document_that_has_it(tmp_path: Path) -> None:
+    """`crepes` in a folder of recipes and code: evidence about code held the one recipe back."""
+    colours = "".join(
+        f"class Color{n}:\n    def tint(self, red, green, blue):\n        # the color and its shade of red or blue\n"
+        f"        return self.color.blend(red, green, blue, {n})\n\n\n"
+        for n in range(12)
+    )
+    files = {f"app/color_{n}.py": colours.replace("Color", f"Color{n}x") for n in range(6)}
+    root = write(tmp_path / "tree", {**files, "notes/garden.md": "# Garden\n\nThe hues of the asters in autumn.\n"})
+    with findling.open(root, settings=settings(root, **{"search.mode": "hybrid"})) as engine:
+        engine.index()
+        answer = engine.search("hues", limit=20)
+        assert len(answer.hits) > 5, "code is near in meaning"
+        assert paths(answer)[0] == "notes/garden.md"
+        assert answer.hits[0].score > answer.hits[1].score
+        assert "resources" not in answer.plan
+
+
 def test_a_plan_without_a_router_keeps_the_order_of_words(engine: findling.Engine) -> None:
     answer = engine.search(SearchRequest(query="session pool", changes={"route": False}))
     assert "resources" not in {step["name"] for step in answer.plan["steps"]}

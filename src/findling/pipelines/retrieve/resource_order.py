@@ -60,7 +60,9 @@ def order_by_resources(
     share, is_defined = _share_of_code(look, resources), bool(written_name(question.text))
     if share < _SOME and not is_defined:
         return found
-    if not all(first) and asks_in_prose(question.text):
+    # Where the words stand in documents alone, code is near in meaning at best: hues of asters are no colours of rich.
+    worded = {resources[cid].lang for cid, _ in found.keyword.hits if cid in resources} if not is_defined else set()
+    if not all(first) and (asks_in_prose(question.text) or (worded and worded <= _DOCUMENTS)):
         return found
     from findling.sources.files.path_clues import resource_question  # prose needs no clues of paths
 

@@ -31,6 +31,7 @@ _FOR_TESTS = {
     "fsync": "off",  # a killed process loses nothing that the kernel has
     "shared_buffers": "64MB",
     "max_connections": "60",
+    "scram_iterations": "1",  # for passwords of other users; that of the template has as many
 }
 _numbers = itertools.count(1)
 

@@ -78,13 +78,25 @@ def _make_template(folder: Path) -> None:
     program = folder / "pg0"
     shutil.copy(Path(pg0.__file__).parent / "bin" / "pg0", program)
     program.chmod(0o755)
-    data = ["--data-dir", str(folder / "data"), "--port", str(free_port()), "--name", "test"]
+    port = free_port()
+    data = ["--data-dir", str(folder / "data"), "--port", str(port), "--name", "test"]
     for command in (["start", *data], ["stop", "--name", "test"]):
+        if command[0] == "stop":
+            _shorten_password(port)
         # A server that goes on holds the pipes open, so output goes to a file.
         with (folder / "log").open("w") as log:
             options = {**ordinary_user(), "env": ordinary_environment(folder), "cwd": folder}
             done = BoundedProcess([str(program), *command], stdout=log, stderr=log, **options)
             assert done.wait() == 0, (folder / "log").read_text("utf-8")
+
+
+def _shorten_password(port: int) -> None:
+    """Have the server hash a password once and not 4,096 times: 6 ms of its 10 ms of CPU for every connection."""
+    import psycopg
+
+    with psycopg.connect(f"postgresql://postgres:postgres@127.0.0.1:{port}/postgres", autocommit=True) as connection:
+        connection.execute("SET scram_iterations = 1")
+        connection.execute("ALTER USER postgres PASSWORD 'postgres'")
 
 
 def ordinary_folder(prefix: str) -> Path:

@@ -316,6 +316,11 @@ def test_updates_supersede_or_wait_and_what_looks_alike_is_not_lost() -> None:
         ("I like apples and pears.", "I no longer like pears.", "conflict"),
         ("We store uploads on the NAS in the cellar.", "We store uploads in an S3 bucket now.", "conflict"),
         ("Jakob's manager is Xaver.", "Gesa's manager is Xaver now.", ""),
+        ("The project is licensed under MIT.", "The project is licensed under GPL.", "conflict"),  # not German `mit`
+        ("LOG_LEVEL=info", "LOG_LEVEL=debug", "update"),
+        ("I get up at 6:30.", "I get up at 7:15.", "update"),
+        ("I walk the dog at 6:30.", "I walk the dog at 19:15.", "conflict"),
+        ("Wir nutzen Jira für Tickets.", "Wir sind von Jira auf Linear umgestiegen.", "conflict"),
         ("Kavita is a team lead.", "Ruben is a team lead.", ""),
         ("Kavita is team lead of platform.", "Ruben is team lead of platform.", "update"),
         ("Unser Chef ist Schwabe.", "Unser Chef ist Vegetarier.", "conflict"),

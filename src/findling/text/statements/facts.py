@@ -30,7 +30,7 @@ from findling.text.statements.words import SaidWord, content, written_words
 
 __all__ = ["COLON", "fact_of"]
 
-COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)\s*(?P<sign>:|\s=)\s+(?P<value>\S.*)$")
+COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)(?:\s*(?P<sign>:)\s+|\s+=\s+|(?<=\w)=(?=[\w./'\"-]))(?P<value>\S.*)$")
 """A key and its value."""
 
 _INDEFINITE = re.compile(r"^(?:an?|some|one of|ein|eine|einen|une?|uno?|una)\b", re.IGNORECASE)
@@ -45,7 +45,9 @@ def fact_of(text: str, now: float) -> Fact | None:
     if "?" in text or len(text) > 300 or any(one.search(text) for one in NO_FACTS):
         return None
     if (split := COLON.match(text)) and not split["slot"].lower().startswith(("http", "https")):
-        found = _of_sides(split["slot"], split["value"], now, is_set=split["sign"] != ":" and "(" not in split["value"])
+        found = _of_sides(
+            split["slot"], split["value"], now, is_set=split["sign"] is None and "(" not in split["value"]
+        )
     elif split := next((one for form in CHANGES if (one := form.match(text))), None):
         found = _of_change(split, now)
     else:

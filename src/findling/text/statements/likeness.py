@@ -61,7 +61,8 @@ def compare(old: Reading, new: Reading) -> str:
     if _is_same(old, new):
         if _marks(old.text) != _marks(new.text) or _is_other_case(old, new):
             return CONFLICT
-        return UPDATE if _differ(old.until, new.until) or _differ(old.since, new.since) else COPY
+        spans = ((old.since, new.since), (old.until, new.until))
+        return UPDATE if any(None not in span and span[0] != span[1] for span in spans) else COPY
     if "past" in (old.manner, new.manner) and not new.is_changed:
         return ""
     if old.fact and new.fact and _same_slot(old.fact, new.fact):
@@ -102,7 +103,7 @@ def _of_swap(old: Reading, new: Reading) -> str:
     gone, come = [old.words[place] for place in missing], [new.words[place] for place in added]
     if new.former and new.former <= {word.key for word in old.words} and added:
         lacking = [word for word in gone if word.key not in RELATIONS | new.former]
-        is_other = any(word.kind == "name" for word in lacking) or not _is_phrase(new, added)
+        is_other = any(word.kind == "name" and word.role != "for" for word in lacking) or not _is_phrase(new, added)
         return "" if is_other else CONFLICT if lacking else UPDATE
     shared = sum(not CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
     if shared < max(_runs(gone), _runs(come)) or not _is_phrase(old, missing) or not _is_phrase(new, added):
@@ -327,7 +328,3 @@ _SIGNS = re.compile(r"[<>≤≥≠≈±×÷^|~\\*]|(?:(?<=\s)|^)-(?=[\d.])|(?<=\
 _NOT_ALL = re.compile(rf"\b(?:not|nicht|pas|no) (?:{alternatives('all')})\b", re.IGNORECASE)
 _DONE = re.compile(r"(?:ed|en|wn|un|lt|pt|t|ée?s?|ado|ido|ato)$", re.IGNORECASE)
 _NEW = re.compile(r"\b(?:new|neue?[rsnm]?|nouve\w+|nuev[oa]|nuov[oa])\b", re.IGNORECASE)
-
-
-def _differ(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and one != other

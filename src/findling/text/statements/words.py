@@ -106,7 +106,7 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W_]+(?:[-.’'_/][^\W_]+|\+\+|#)*)|(?P<sign>[€$£%])",
     re.IGNORECASE,
 )
-_NUMBERS, _ROLES = word_table("number"), word_table("role")
+_NUMBERS, _ROLES, _SMALL = word_table("number"), word_table("role"), ("=preposition", "=article", "=pronoun")
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
 _NEGATED = re.compile(r"(?i)(.+)n['’]t$|(can)not$")
 _SHORTENED = re.compile(r"(?i)(.+)['’](?:re|ve|ll|m|d)$")
@@ -161,7 +161,7 @@ def _concepts(found: Sequence[SaidWord]) -> Iterator[SaidWord]:
     """The words with their concepts; a phrase is one word."""
     known = lexicon()
     roots = [_root(word.key) if word.kind in ("word", "name") else word.key for word in found]
-    at = 0
+    at, is_shouted = 0, all(word.text.isupper() for word in found)
     while at < len(found):
         word = found[at]
         for phrase, concept in known.phrases.get(roots[at], ()):
@@ -173,8 +173,9 @@ def _concepts(found: Sequence[SaidWord]) -> Iterator[SaidWord]:
         else:
             concept = _concept_of(word.key, known.words) if word.kind in ("word", "name") else ""
             has_name = bool(found[at + 1 : at + 2]) and found[at + 1].kind == "name"
-            if (word.text == "New" and has_name) or (word.text == "Will" and (at or has_name)):
-                concept = ""  # New York, Will Smith
+            is_code = len(word.text) > 1 and word.text.isupper() and concept in _SMALL and not is_shouted
+            if is_code or (word.text == "New" and has_name) or (word.text == "Will" and (at or has_name)):
+                concept = ""  # MIT, New York, Will Smith
             yield _of_concept(word, concept) if concept else word._replace(key=roots[at])
             at += 1
 

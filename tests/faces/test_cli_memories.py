@@ -229,3 +229,10 @@ def test_remember_says_where_a_memory_is_kept(
     for here in ((), ("--here",)):
         code, _, err = findling("remember", "--workspace", "team", *here, "A team naps.")
         assert (code, err.splitlines()[0]) == (0, "findling: kept in the workspace team")
+
+
+def test_status_names_the_workspaces_that_are_asked_too(findling: Findling, project: Path) -> None:
+    findling("index")
+    assert "asked too" not in findling("status")[1]
+    findling("remember", "The walrus naps.")
+    assert "asked too:   items of personal\n" in findling("status")[1]

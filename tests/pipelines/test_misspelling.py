@@ -76,6 +76,22 @@ def test_an_index_that_speaks_the_language_corrects_it(engine: findling.Engine, 
         assert meant(german, "Wann wurde die Brrücke gebaut") == {"Brrücke": "brucke"}
 
 
+def test_a_number_is_found_where_its_thousands_are_set_apart(tmp_path: Path) -> None:
+    """1249 found no bill over 1,249.00."""
+    (tmp_path / "bill.md").write_text("# Bill\n\nThe sum is 1,249.00 euros, or 3 249 crowns.\n")
+    (tmp_path / "code.md").write_text("# Code\n\nThe room has the number 7777.\n")
+    own = {"store.home": str(tmp_path.parent / "homes"), "semantic.refine": "never"}
+    with findling.open(tmp_path, settings=findling.Settings().override(own, "test")) as engine:
+        engine.index()
+        for query in ("1249", "sum 1249", "3249"):
+            answer = engine.search(query, refresh=False)
+            assert [hit.path for hit in answer] == ["bill.md"], query
+            assert [one.suggestion for one in answer.did_you_mean if one.applied] == [f"{query[-4]} 249"]
+        assert [hit.path for hit in engine.search("7777", refresh=False)] == ["code.md"]
+        for query in ("1250", "0249", "249000"):
+            assert not engine.search(query, refresh=False).hits, query
+
+
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 def test_a_corrected_word_is_worth_less_than_a_typed_one_and_each_edit_counts(tmp_path: Path, mode: str) -> None:
     """A French question for a passport had the German note on a password as its first hit, with .68."""

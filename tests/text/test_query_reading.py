@@ -245,3 +245,10 @@ def test_all_words_of_a_pasted_sentence_are_those_that_tell() -> None:
 @pytest.mark.parametrize("code", ['open("x")', 'os.path.exists("/tmp")', 'print("%s" % name)', 'load("./a.json")'])
 def test_the_quotes_of_a_call_demand_nothing(code: str) -> None:
     assert not any(isinstance(part, Phrase) for part in getattr(read(parse(code)).node, "nodes", ()))
+
+
+def test_a_keyword_among_capitals_says_how_it_joins() -> None:
+    assert parse("TODO OR API").notes == (
+        "OR is read as a word: everything else is in capitals; it joins words in small letters",
+    )
+    assert parse("todo OR api").notes == ()

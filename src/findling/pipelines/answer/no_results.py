@@ -48,6 +48,7 @@ __all__ = [
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _EDGES = "\"'`()[]{}<>.,;:!?…“”„«»"
+_LARGE = "[1-9][0-9]{3,14}"
 _MOST_COMPOUNDS = 4
 _WAYS = 3
 _TRIED = 8
@@ -78,10 +79,13 @@ def meant_by(keyword: KeywordLeg, text: str, unknown: Collection[str]) -> dict[s
     least = 0 if question_language(text) == "english" else _LONG
     words = [term for term in unknown if term in typed and len(term) >= least and _may_be_wrong(term)]
     compounds = _compounds(text, unknown)
-    if not (words or compounds) or keyword.size() == 0:
+    # 1249 stands in a bill as 1,249.00.
+    numbers = {term: f"{int(term):,}".replace(",", " ") for term in unknown if re.fullmatch(_LARGE, term)}
+    if not (words or compounds or numbers) or keyword.size() == 0:
         return {}
     vocabulary = Spellings.of(keyword.vocabulary())
     meant = {typed[word]: other for word in words if (other := next(_nearest(keyword, word, vocabulary), ""))}
+    meant |= {typed[term]: row for term, row in numbers.items() if term in typed and standing(keyword, row)}
     for compound in compounds[:_MOST_COMPOUNDS]:
         if whole := _whole(keyword, compound, unknown, vocabulary):
             meant[compound] = whole

@@ -208,7 +208,7 @@ def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
         return []
     frequencies = legs.keyword.frequencies(question.asked)
     rare = [term for term in question.asked if not frequencies.get(term)]
-    if not any(map(str.isalpha, rare)):
+    if not any(map(str.isalnum, rare)):
         return []
     # Perhaps it has other forms, or stands in titles only: the leg knows. The frequent words need not be searched.
     forms = legs.keyword.search(AnyOf(tuple(map(Word, rare))), question.filters, 0).forms

@@ -105,9 +105,8 @@ class WorkspaceMemories:
         the folder and those below. With `principals`, only memories that they may see count. Raises
         InvalidValueError for a wrong value, and as `WorkspaceWriter.writing` does.
         """
-        folder = self._part if here else ""
-        wish = checked_wish(Wish(text, importance, tags, author, visibility, id, source, here=folder))
-        wish = self._truth.with_span(wish, since, until)
+        wish = Wish(text, importance, tags, author, visibility, id, source, here=self._part if here else "")
+        wish = self._truth.with_span(checked_wish(wish), since, until)
         now = self._clock()
         with self._writer.writing() as put:
             self._fold_held()

@@ -180,36 +180,22 @@ class MemoryTruth:
             self._check_own(resource, principals)
             before, states = restored(resource), states_of(resource)
             if states and not states[-1].is_shown:
-                raise InvalidValueError(
-                    f"other people see {resource.rid} now than before the change", hint="remember the text again"
-                )
+                message = f"other people see {resource.rid} now than before the change"
+                raise InvalidValueError(message, hint="remember the text again")
             if before is None:
                 earlier = resource.fields.get("supersedes", "")
                 if not earlier:
-                    raise InvalidValueError(
-                        f"nothing was decided about {resource.rid}", hint="findling memory history ID"
-                    )
+                    message = f"nothing was decided about {resource.rid}"
+                    raise InvalidValueError(message, hint="findling memory history ID")
                 fields = {name: value for name, value in resource.fields.items() if name != "supersedes"}
-                put(
-                    self._writer.documents([(marked_apart(replace(resource, fields=fields), earlier), document.text)]),
-                    (),
-                )
+                apart = marked_apart(replace(resource, fields=fields), earlier)
+                put(self._writer.documents([(apart, document.text)]), ())
                 found = store.document(earlier)
-                return Undone(
-                    rid=earlier, text=found.text if found else "", other=resource.rid, other_text=document.text
-                )
-            written = [(before.resource, before.text)]
-            other = None if before.other is None else self._free(*before.other)
-            if other is not None:
-                written.append(other)
-            put(self._writer.documents(written), ())
-            told = before.other if other is None else other
-            return Undone(
-                rid=resource.rid,
-                text=before.text,
-                other=told[0].rid if told else "",
-                other_text=told[1] if told else "",
-            )
+                return Undone(rid=earlier, text=found.text if found else "", **_named(resource, document.text))
+            other = before.other and self._free(*before.other)
+            put(self._writer.documents([(before.resource, before.text), *([other] if other else [])]), ())
+            told = other or before.other
+            return Undone(rid=resource.rid, text=before.text, **({} if told is None else _named(*told)))
 
     def decide(self, newer: str, older: str, decision: str, principals: Principals = None) -> Undone:
         """Decide on two memories: `keep` both, `merge` them into the older one, or have the newer one `supersede` it.
@@ -240,7 +226,7 @@ class MemoryTruth:
                 changed = replace(new.resource, fields={**new.resource.fields, "supersedes": old.resource.rid})
             kept = changed_resource(new.resource, new.text, changed, decision, now)
             put(self._writer.documents([(kept, new.text)]), ())
-            return Undone(rid=kept.rid, text=new.text, other=old.resource.rid, other_text=old.text)
+            return Undone(rid=kept.rid, text=new.text, **_named(old.resource, old.text))
 
     def _check_own(self, resource: Resource, principals: Principals) -> None:
         """Raises DeniedError when others see the memory, too: then only the owner may change it."""
@@ -251,9 +237,8 @@ class MemoryTruth:
         if new.rid == old.rid:
             raise InvalidValueError(f"{new.rid} is one memory, no pair", hint="findling memory review lists pairs")
         if not may_touch(old, new):
-            raise InvalidValueError(
-                f"{new.rid} and {old.rid} are seen by different people or folders", hint="remember one of them again"
-            )
+            message = f"{new.rid} and {old.rid} are seen by different people or folders"
+            raise InvalidValueError(message, hint="remember one of them again")
         seen, earlier = {new.rid}, old.rid
         while earlier and earlier not in seen:
             seen.add(earlier)
@@ -282,6 +267,10 @@ class MemoryTruth:
         if found is None or not sight_of(self._writer, principals)(rid, found.resource.visibility):
             raise NotFoundError(f"there is no memory {rid}", hint="findling recall lists them")
         return found
+
+
+def _named(other: Resource, text: str) -> dict[str, str]:
+    return {"other": other.rid, "other_text": text}
 
 
 def sight_of(writer: WorkspaceWriter, principals: Principals) -> Callable[[str, tuple[str, ...] | None], bool]:

@@ -164,12 +164,10 @@ class Recaller:
 
     def held(self, resource: Resource, hit: Hit | None) -> Lasting:
         """The time in which a memory holds, as far as the caller sees what takes its place."""
-        if hit is None:
-            later = self._writer.store.successors([resource.rid]).get(resource.rid, "")
-        else:
-            later = hit.receipt.superseded_by[0] if hit.receipt.superseded_by else ""
-        successor = self._writer.store.document(later) if later else None
-        return lasting(resource, None if successor is None else successor.resource)
+        store, rid = self._writer.store, resource.rid
+        later = store.successors([rid]).get(rid) if hit is None else next(iter(hit.receipt.superseded_by), None)
+        successor = store.document(later) if later else None
+        return lasting(resource, successor and successor.resource)
 
     def _mentions(self, event: str, principals: tuple[str, ...] | None) -> list[tuple[str, str, float]]:
         """Ids, texts and times of memories and chats that name an event."""

@@ -237,7 +237,9 @@ def intent_of(tokens: Sequence[tuple[str, str]]) -> Intent:
     quotes, runs = [raw for kind, raw in asked if kind == "phrase"], _runs(asked)
     words = [word for run in runs for word in run]
     if has_keywords and _is_in_capitals([raw for kind, raw in tokens if kind == "word"]):
-        return Intent(False, _demands(quotes, words), False, "everything else is in capitals")
+        return Intent(
+            False, _demands(quotes, words), False, "everything else is in capitals; it joins words in small letters"
+        )
     if not _has_expression(tokens) and _is_prose(runs, sum(kind in KEYWORD_KINDS for kind, _ in tokens)):
         return Intent(False, False, True, "it is a sentence")
     if quotes and not _demands(quotes, words):

@@ -12,7 +12,7 @@ from findling.domain.values import counted
 from findling.faces.cli.commands.index.index import count_reasons
 from findling.faces.cli.output.json_output import skipped_entries, write_json
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import write, write_names
+from findling.faces.cli.output.terminal import show_controls, write, write_names
 from findling.faces.cli.request.options import as_option, json_option, opened, path_argument, resolve, workspace_option
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
     with opened(path, settings) as engine:
         state = engine.status()
         left_out = engine.skipped() if skipped else engine.failed() if failed else []
-        url = engine.writer.files.backend.url
+        url, beside = engine.writer.files.backend.url, [show_controls(one.label) for one in engine.above()]
     daemon = None if (skipped or failed) and not as_json else _ask_daemon(settings)
     if as_json:
         listed = {f"{'skipped' if skipped else 'failed'}_paths": skipped_entries(left_out)} if skipped or failed else {}
@@ -55,7 +55,8 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
     elif skipped or failed:
         write_names("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) for entry in left_out)
     else:
-        write(_describe(state, "" if url.startswith("file:") else f"{url}, here ", daemon))
+        told = f"asked too:   items of {' and '.join(beside)}\n" if beside else ""
+        write(_describe(state, "" if url.startswith("file:") else f"{url}, here ", daemon) + told)
     return 0
 
 

@@ -317,6 +317,8 @@ def test_updates_supersede_or_wait_and_what_looks_alike_is_not_lost() -> None:
         ("We store uploads on the NAS in the cellar.", "We store uploads in an S3 bucket now.", "conflict"),
         ("Jakob's manager is Xaver.", "Gesa's manager is Xaver now.", ""),
         ("The project is licensed under MIT.", "The project is licensed under GPL.", "conflict"),  # not German `mit`
+        ("The timeout in client.py is 5 seconds.", "I raised the timeout in client.py to 20 seconds.", "update"),
+        ("The bakery opens at 7.", "The bakery opens at 6:30 since summer.", "update"),
         ("LOG_LEVEL=info", "LOG_LEVEL=debug", "update"),
         ("I get up at 6:30.", "I get up at 7:15.", "update"),
         ("I walk the dog at 6:30.", "I walk the dog at 19:15.", "conflict"),

@@ -49,20 +49,20 @@ WORDS = Path(__file__).with_name("data") / "statement-words.txt"
 
 
 @cache
-def _listed(name: str) -> list[str]:
+def _tables() -> dict[str, list[str]]:
     lines = (line.partition(": ") for line in WORDS.read_text(encoding="utf-8").splitlines())
-    return next(listed.split(", ") for key, _, listed in lines if key == f"%{name}")
+    return {name[1:]: listed.split(", ") for name, _, listed in lines if name[:1] == "%"}
 
 
 @cache
 def word_table(name: str) -> dict[str, str]:
     """Words of the data file, each with the name of its group; the last group of a word counts."""
-    return {word: group.split()[0] for group in _listed(name) for word in group.split()[1:]}
+    return {word: group.split()[0] for group in _tables()[name] for word in group.split()[1:]}
 
 
 def alternatives(name: str) -> str:
     """Words and phrases of a line of the data file, as an expression that finds any of them."""
-    return _any(_listed(name))
+    return _any(_tables()[name])
 
 
 def _numbered(name: str) -> dict[str, int]:

@@ -110,7 +110,9 @@ def _after_verb(text: str, words: Sequence[SaidWord], now: float) -> tuple[int, 
 
 _LIGHT_VERBS = frozenset({"=be", "=have", "=take", "=listen", "=will"})
 _SPEAKERS = frozenset("i we you they he she it ich wir ihr er sie es je nous vous il elle ils yo ik wij".split())
-_EVENT = re.compile(r",? (?:since|seit|depuis|desde) (?:the|our|my|dem|der|den|le|la|el) [^,.]{1,40}(?=[.!]?$)", re.I)
+_EVENT = re.compile(
+    r",? (?:since|seit|depuis|desde) (?:(?:the|our|my|de[rmn]|le|la|el) [^,.]{1,40}|[^\W\d]+)(?=[.!]?$)", re.I
+)
 _FROM = re.compile(r"\b(?:from|vo[nm]|de|du|desde) (?P<former>\S+(?: \S+)?) (?:to|auf|zum?|à|au|al?) ", re.IGNORECASE)
 _STOPPED = re.compile(r"\b(?:(?:have|has) )?(?:stopped|quit|gave up|given up) (?=[a-z]+ing\b)")
 _ENDED = re.compile(rf"\b(?:{alternatives('ended')}|ne .{{1,30}} plus)\b", re.IGNORECASE)

@@ -108,7 +108,7 @@ CHANGES = tuple(
     for form in (
         r"^(?P<slot>.+?)\s+(?:(?:was|were|is|are|has|have|had|been|being|got|will|be|just|recently|finally)\s+)*"
         rf"(?P<verb>{alternatives('changed')}|{alternatives('changed to')})\s+"
-        r"(?P<what>(?:(?!to\b)\S+\s+){0,4}?)(?:to|into)\s+(?P<value>.+)$",
+        r"(?P<what>(?:(?!to\b)\S+\s+){0,6}?)(?:to|into)\s+(?P<value>.+)$",
         r"^(?P<slot>.+?)\s+(?:bin|ist|sind|wurde|wurden|wird|hat)\s+(?:(?:von|vom)\s+.+?\s+)?(?:auf|nach|zu|zum|zur|in)\s+"
         rf"(?P<value>.+?)\s+(?P<verb>\S*(?:{alternatives('geändert')}))$",
         rf"^(?P<slot>.+?)\s+(?:(?:a|ont|est|sont|se)\s+)?(?P<verb>{alternatives('changé')})\s+"

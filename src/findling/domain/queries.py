@@ -54,7 +54,7 @@ that the graph knows in them.
 
 
 HERE = "here"
-"""The field for the folder that keeps a memory to itself and those below; also a mark of stores that hold such ones."""
+"""The field for the folder that keeps a memory to itself and those below; a store lists such folders under it."""
 
 SCOPES = ("here", "all")
 """Scopes that every face offers: the workspace that is asked, or all that the caller may see."""

@@ -113,7 +113,7 @@ class WorkspaceMemories:
             store = self._writer.store
             rid = self._own_rid(memory_rid(wish), wish)
             if here:
-                store.set_meta(HERE, "yes")
+                store.set_meta(HERE, "//".join(sorted({*(store.get_meta(HERE) or ".").split("//"), self._part})))
             known = store.document(rid)
             if known is not None:
                 if rid in self._kept_apart(None):

@@ -261,15 +261,16 @@ class Engine(ReachingEngine):
 
     def kept_apart(self, principals: tuple[str, ...] | None) -> set[str]:
         """The ids of memories that other folders keep for themselves and those below; one that is gone keeps none."""
-        if is_name(self.home.name) or not self._files.exists or not self._files.store.get_meta(HERE):
+        if is_name(self.home.name) or not self._files.exists:
             return set()  # a name means its workspace alone
-        store = self.opened.reader(principals).retrievers.store
-        kept = store.matching(Filters(type=("memory",), where=Not(Field(HERE, ("",)))))
-        found = filter(None, (store.document(one.rid) for one in store.texts(kept)))
-        folders = {one.resource.rid: self.root / one.resource.fields[HERE] for one in found}
-        nearer = (self.asked, *self.asked.parents)
+        keepers, nearer = (self._files.store.get_meta(HERE) or "").split("//"), (self.asked, *self.asked.parents)
         # Not `Path.exists`, which raises OSError for a name that is too long.
-        return {rid for rid, at in folders.items() if at not in nearer and os.path.exists(at)}  # noqa: PTH110
+        apart = [one for one in keepers if (at := self.root / one) not in nearer and os.path.exists(at)]  # noqa: PTH110
+        if not apart or keepers == [""]:
+            return set()
+        store = self.opened.reader(principals).retrievers.store
+        kept = store.matching(Filters(type=("memory",), where=Field(HERE, tuple(apart))))
+        return {one.rid for one in store.rights(among=set(kept))}
 
     def _without_others(self, asked: SearchRequest) -> SearchRequest:
         """The request without memories that other folders keep, unless all of them are asked."""

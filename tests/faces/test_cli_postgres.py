@@ -15,11 +15,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from tests.faces import test_cli_end_to_end
 from tests.forks import run_findling
 from tests.postgres_servers import PostgresServer
 from tests.processes import PATIENCE_S, BoundedProcess
 
 PASSWORD = "s3cret-of-the-team"
+TERMINAL = test_cli_end_to_end.TestOnATerminal
 
 
 class Computer:
@@ -405,6 +407,26 @@ def test_what_is_remembered_in_a_shared_place_is_no_personal_memory(
     assert {hit["workspace"] for hit in found} == {"personal", name, str(notes)}
     assert "uncle" in first.run("lighthouse", cwd=notes)
     assert "lit at dusk" not in first.run("lighthouse", cwd=notes)
+
+
+def test_one_key_settles_two_memories_of_the_server(
+    computers: tuple[Computer, Computer], place: str, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = computers
+    first.run("--store", place, "index", str(tree))
+    texts = [f"Tariq's e-mail is tariq@{host}.example." for host in ("home", "work")]
+    for computer, text in zip(computers, texts, strict=True):
+        computer.run("--store", place, "remember", text)
+    listed = second.run("--store", place, "memory", "review")
+    assert [text in listed for text in texts] == [True, True]
+    for name, value in second.environment.items():
+        monkeypatch.setenv(name, value)
+    code, seen = TERMINAL.play("--store", place, "memory", "review", typed=b"n", each="q quit? ")
+    assert (code, [text in seen for text in texts]) == (0, [True, True])
+    assert "findling: decided: the newer one holds" in seen
+    assert PASSWORD not in seen
+    found = first.run("--store", place, "recall", "Tariq")
+    assert [text in found for text in texts] == [False, True]
 
 
 def test_a_server_that_is_away_keeps_no_other_workspace_from_answering(

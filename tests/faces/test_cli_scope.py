@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from findling.pipelines.indexing.freshness import UNSURE_NS
-from tests.faces.daemons import daemon_of
+from tests.faces.daemons import be_patient, daemon_of
 from tests.faces.mcp_desks import call, served
 
 Findling = Callable[..., tuple[int, str, str]]
@@ -188,6 +188,7 @@ def test_a_daemon_answers_the_same_and_follows_only_what_it_serves(
     tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     kind = put_memory(findling)
+    be_patient(monkeypatch)
     with daemon_of(tmp_path / "workspaces", tree / "sub") as daemon:
         monkeypatch.chdir(tree / "sub")
         findling("index")  # it waits for the daemon's first run, beside which a search answers from a part
@@ -268,6 +269,7 @@ def test_a_daemon_finds_the_items_above_as_well(
     below: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     expected = [(hit["id"], hit["score"]) for hit in json.loads(findling("walrus", "--json")[1])["hits"]]
+    be_patient(monkeypatch)
     with daemon_of(tmp_path / "workspaces", below):
         _, out, err = findling("walrus", "--json", "--explain")
         assert "answered by" in err

@@ -21,7 +21,7 @@ from findling.service.client.daemon import DaemonClient
 from findling.service.client.daemon_state import read_state, write_state
 from findling.service.settings.portable_settings import settings_document
 from findling.service.settings.settings import Settings
-from tests.faces.daemons import Daemon, daemon_of
+from tests.faces.daemons import Daemon, be_patient, daemon_of
 from tests.faces.test_cli_startup import LIST_MODULES
 from tests.faces.test_daemon import eventually
 from tests.processes import run_process
@@ -116,6 +116,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(autouse=True)
 def here(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     use(served.environ, monkeypatch)
+    be_patient(monkeypatch)
     monkeypatch.chdir(served.root)
 
 

@@ -142,6 +142,16 @@ def test_a_folder_that_is_gone_keeps_no_memory_to_itself(tmp_path: Path, setting
     assert recalled == {(rid, str(root)) for rid in kept.values()}
 
 
+def test_a_folder_whose_name_is_not_utf_8_keeps_nothing(tmp_path: Path, settings: findling.Settings) -> None:
+    root = folder(tmp_path, "one", settings, a="the door")
+    (odd := root / "odd\udcff").mkdir()
+    with findling.open(odd, settings=settings) as engine:
+        with pytest.raises(InvalidValueError, match=r"the name of odd.* is not UTF-8"):
+            engine.memories.remember("The walrus sleeps here.", here=True)
+        assert not engine.memories.list()
+        assert engine.search("door", refresh=False) is not None
+
+
 def test_superseded_memories_that_another_folder_keeps_are_not_counted(
     tmp_path: Path, settings: findling.Settings
 ) -> None:

@@ -193,6 +193,8 @@ def checked_wish(wish: Wish) -> Wish:
         raise InvalidValueError(f"importance {importance!r} is no number", hint="from 0 to 1; 0.5 is usual")
     if importance is not None and not 0 <= importance <= 1:
         raise InvalidValueError(f"importance {importance:g} is not between 0 and 1", hint="0.5 is usual")
+    if wish.here.encode("utf-8", "replace").decode() != wish.here:
+        raise InvalidValueError(f"the name of {wish.here} is not UTF-8", hint="rename the folder")
     name = wish.id.removeprefix(f"{MEMORY}:")
     if wish.id and (not name.isprintable() or len(name) > _LONGEST_ID or name.split() != [name]):
         raise InvalidValueError(f"{wish.id!r} is no id of a memory", hint="some letters without spaces, such as wifi")

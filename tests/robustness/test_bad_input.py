@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import IndexProgress
 from findling.sources.files.discovery import scan
+from tests.processes import run_process
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -34,6 +36,15 @@ def test_a_file_that_may_not_be_read_is_told_and_taken_in_later(playground: Play
     closed.chmod(0o600)
     assert playground.found("secret", plain_user=True) == ["closed.md", "open.md"]
     assert playground.skipped() == {}
+
+
+def test_a_current_folder_that_is_gone_is_named(playground: Playground, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    command = f"mkdir {gone} && cd {gone} && rmdir {gone} && {sys.executable} -m findling"
+    for asked in ("harbour", "status", "remember 'the harbour is deep'"):
+        done = run_process(["sh", "-c", f"{command} {asked}"], env=playground.environ)
+        expected = "findling: the current folder is gone\n  try: change to a folder that exists, then ask again\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", expected)
 
 
 def test_a_folder_that_may_not_be_read_deletes_nothing(playground: Playground) -> None:

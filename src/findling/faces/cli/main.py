@@ -71,8 +71,7 @@ def run(args: Sequence[str] | None = None) -> int:
         hush(sys.stdout)
         return 0
     except OSError as error:
-        hint = _MORE_MEMORY if _is_short_of_memory(error) else "findling doctor"
-        note(f"{error.filename}: {error.strerror}" if error.filename else str(error), hint)
+        note(*_refusal(error))
     except Exception as error:
         if _is_short_of_memory(error):
             note("there is too little memory for this command", _MORE_MEMORY)
@@ -82,6 +81,14 @@ def run(args: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         note("this is a fault in findling", "report it together with the lines above")
     return 2
+
+
+def _refusal(error: OSError) -> tuple[str, str]:
+    """The message and the next step for an error of the system."""
+    if isinstance(error, FileNotFoundError) and not error.filename:  # of `getcwd`, which names none
+        return "the current folder is gone", "change to a folder that exists, then ask again"
+    hint = _MORE_MEMORY if _is_short_of_memory(error) else "findling doctor"
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error), hint
 
 
 _MORE_MEMORY = "allow more of it (ulimit -v); a search with --mode keyword needs the least"

@@ -29,7 +29,7 @@ import findling
 from findling.domain.strangers import TRUSTS
 from findling.service.engine.engine import open_engine
 from findling.service.export.bundles import export_bundle, import_bundle
-from findling.testing.reference.jsonl_store import JsonlStore
+from tests.jsonl_store import JsonlStore
 
 T = TypeVar("T")
 MODES = ("hybrid", "keyword")

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import findling
 from findling.pipelines.indexing.document_build import make_document
 from findling.service.settings.settings import chunk_plan, get_setting, parse_text
-from findling.sources.documents.extracted import Extracted
+from findling.sources.extracted import Extracted
 from findling.text.analysis.wordpieces import count_tokens
 from findling.text.chunking.chunk_plan import PRESETS
 

@@ -93,7 +93,7 @@ def _measure(folder: Path, texts: list[str], rounds: int) -> None:
         print(f"build {seconds / megabytes:.3f} CPU s a MB, {size:.1f} MB = {100 * size / megabytes:.1f} % of the text")
         print(f"{'pattern':26} {'files':>6} {'candidates':>11} {'narrow':>8} {'leg':>9} {'scan':>9}")
         for name, pattern in PATTERNS.items():
-            legs = engine.opened.reader().retrievers
+            legs = engine.opened.at()
             numbers = list(legs.store.matching(Filters()))
             required = required_trigrams(pattern)
             narrow, (candidates, _) = _best(rounds, partial(narrowed, legs, required, numbers))
@@ -106,8 +106,8 @@ def _measure(folder: Path, texts: list[str], rounds: int) -> None:
 
 def _files(engine: Engine, pattern: Pattern) -> set[str]:
     """The texts in which the pattern is found, as a search finds them, but for the lookup of their names."""
-    legs = engine.opened.reader().retrievers
-    found, _ = find_matches(legs, pattern, Filters())
+    legs = engine.opened.at()
+    found, _ = find_matches(legs, pattern, Filters(), {})
     return {resource.rid for resource in legs.store.resources_of(list(found)).values()}
 
 
@@ -118,7 +118,7 @@ def _compare(texts: list[str], pairs: int) -> None:
         with tempfile.TemporaryDirectory() as folder, _engine(Path(folder), pieces) as engine:
             with engine.opened.files.writing():
                 engine.opened.exact.level(anew=True)
-            legs = engine.opened.reader().retrievers
+            legs = engine.opened.at()
             for _ in range(min(TREE_PATTERNS, pairs - tried)):
                 wrong, right = _tried(legs, _random_pattern(random, random.choice(pieces)))
                 missed, matched, tried = missed + wrong, matched + right, tried + 1

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 from bench.documents import make_documents
 from findling.sources.documents.document_formats import extract
-from findling.sources.documents.extracted import Source
+from findling.sources.extracted import Source
 
 
 class Peer(NamedTuple):

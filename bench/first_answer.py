@@ -123,7 +123,7 @@ def findling(home: Path, *arguments: str | Path) -> Run:
     """Search in a process of its own, with the default settings but for work that goes on afterwards."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
     environ |= {"FINDLING_HOME": str(home), "FINDLING_SEMANTIC_REFINE": "never", "FINDLING_COMPACT_AUTO": "false"}
-    command = [sys.executable, "-m", "findling", "search", "--json", "--no-daemon", *map(str, arguments)]
+    command = [sys.executable, "-m", "findling", "search", "--json", "--set", "serve.use=never", *map(str, arguments)]
     before, began = _children_s(), time.perf_counter()
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=3_600)
     wall_s = time.perf_counter() - began

@@ -3,6 +3,7 @@
     python bench/house.py [--rounds 7] [--json FILE]
 
 Frames and modules are counted by the interpreter's profiler during a second search, when nothing is imported any more.
+Over HTTP the deepest frames of each thread add up. Statements are those that a PostgreSQL server of its own is sent.
 The peer of the shell is `python -c "import click, sqlite3"` in the same run, interleaved; both by CPU time.
 """
 
@@ -14,6 +15,7 @@ import sys
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
+import ast
 import json
 import os
 import resource
@@ -22,7 +24,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from statistics import median
@@ -30,6 +32,7 @@ from types import FrameType
 from typing import Any, Self
 
 from tests.meta.structure import PACKAGE, circles, folder_sizes, imports_between, modules
+from tests.meta.test_limits import code_lines
 
 NOTES = {
     "index.md": "# Index\n\nA stale index is noticed by the times of its folders.\n",
@@ -37,6 +40,8 @@ NOTES = {
     "search.py": "def search(query):\n    '''Find the passages that answer a query.'''\n    return []\n",
 }
 LEG = str(PACKAGE / "stores" / "keyword" / "leg.py")
+SEAMS = ("stores/postgres", "sources/documents", "testing", "integrations", "pipelines/evaluation")
+"""Rooms that could be distributions of their own."""
 
 
 class Trace:
@@ -45,6 +50,8 @@ class Trace:
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
         self.frames = 0
+        self.deepest: Counter[int] = Counter()
+        """Frames by thread, until the keyword leg is reached."""
         self._is_active = False
         threading.setprofile(self._note)
 
@@ -72,8 +79,10 @@ class Trace:
             return
         name = frame.f_code.co_name
         self.calls[file, name] += 1
-        if file == LEG and name == "search" and not self.frames:
-            self.frames = _depth(frame)
+        if not self.frames:
+            depth, thread = _depth(frame), threading.get_ident()
+            self.deepest[thread] = max(self.deepest[thread], depth)
+            self.frames = depth if file == LEG and name == "search" else 0
 
 
 def main() -> int:
@@ -88,6 +97,7 @@ def main() -> int:
         for name, text in NOTES.items():
             (root / name).write_text(text)
         figures = {**size_of_tree(), **size_of_interface(), **keyword_shell(root), **hybrid_http(root)}
+        figures |= statements(Path(place, "server"))
         figures |= shell_ratio(root, given.rounds)
     for name, value in figures.items():
         print(f"{name:<60} {value:>8}")
@@ -98,13 +108,34 @@ def main() -> int:
 
 def size_of_tree() -> dict[str, float]:
     """Lines, modules, folders and circles."""
-    texts = [path.read_text(encoding="utf-8") for path in modules().values()]
+    texts = {path: path.read_text(encoding="utf-8") for path in modules().values()}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    lines = {path: code_lines(text, trees[path]) for path, text in texts.items()}
+    core = [count for path, count in lines.items() if not path.relative_to(PACKAGE).as_posix().startswith(SEAMS)]
+    functions = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
+    sizes = [(node.end_lineno or 0) - node.lineno + 1 for node in functions]
     return {
-        "lines in src": sum(text.count("\n") for text in texts),
+        "lines in src": sum(text.count("\n") for text in texts.values()),
+        "code lines": sum(lines.values()),
+        "code lines without seams": sum(core),
+        "functions above 60 lines": sum(size > 60 for size in sizes),
+        "functions above 40 lines": sum(size > 40 for size in sizes),
+        "functions with more than 25 ways": sum(ways(node) > 25 for node in functions),
         "modules in src": len(texts),
         "files in the largest folder": max(folder_sizes().values()),
         "import circles": len(circles(imports_between())),
     }
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+BRANCHES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.ExceptHandler, ast.comprehension, ast.match_case)
+
+
+def ways(function: ast.AST) -> int:
+    """The cyclomatic number of a function."""
+    nodes = list(ast.walk(function))
+    joined = sum(len(node.values) - 1 for node in nodes if isinstance(node, ast.BoolOp))
+    return 1 + joined + sum(isinstance(node, BRANCHES) for node in nodes)
 
 
 def size_of_interface() -> dict[str, float]:
@@ -147,7 +178,7 @@ def hybrid_http(root: Path) -> dict[str, float]:
     from tests.faces.http_servers import Client, in_process
 
     trace = Trace()
-    with in_process(root, {"search.mode": "hybrid"}) as (host, app):
+    with in_process(root, {"search.mode": "hybrid", "semantic.refine": "never"}) as (host, app):
         host.index()
         client = Client(app)
         number = iter(range(10))
@@ -159,10 +190,58 @@ def hybrid_http(root: Path) -> dict[str, float]:
 
         _traced(ask, trace)
     return {
+        "frames from HTTP to the keyword leg": sum(trace.deepest.values()),
+        "threads from HTTP to the keyword leg": len(trace.deepest),
         "modules entered, hybrid, HTTP": len(trace.modules),
         "parses of a query, HTTP": trace.count("text/query/parser.py", "parse"),
         "plans of a query, HTTP": trace.count("service/workspace/scope.py", "prepared"),
     }
+
+
+def statements(place: Path) -> dict[str, float]:
+    """Statements that a PostgreSQL server of its own is sent, by warm searches and by commands of the shell."""
+    import findling
+    from findling.faces.cli.main import run
+    from tests.postgres_servers import PostgresServer
+    from tests.stores.postgres_legs import noted_statements, ordinary_place
+
+    root = place / "tree"
+    root.mkdir(parents=True)
+    for number in range(30):
+        (root / f"{number}.md").write_text(f"# Note {number}\n\nThe heron of Delia {number} sleeps in the reed.\n")
+    server = PostgresServer()
+    was_at, before = Path.cwd(), dict(os.environ)
+    os.environ |= _environment(root) | {"FINDLING_STORE_URL": ordinary_place(server)}
+    os.chdir(root)
+    try:
+        with noted_statements() as asked:
+
+            def sent(*command: str) -> int:
+                asked.clear()
+                with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                    assert run(list(command)) == 0
+                return len(asked)
+
+            for command in (["index"], ["refine"], ["search", "heron"], ["search", "where does Delia sleep"]):
+                sent(*command)
+            figures = {
+                "shell, default": sent("search", "where does the heron sleep"),
+                "shell, nothing changed": sent("index"),
+                "remember": sent("remember", "The boat is green."),
+            }
+            sent("search", "boat")
+            with findling.open(".") as engine:
+                for mode in ("keyword", "hybrid"):
+                    for _ in range(3):
+                        asked.clear()
+                        engine.search("where does the heron sleep", changes={"mode": mode})
+                    figures[f"warm, {mode}"] = len(asked)
+    finally:
+        os.chdir(was_at)
+        os.environ.clear()
+        os.environ |= before
+        server.close()
+    return {f"statements: {name}": count for name, count in figures.items()}
 
 
 def shell_ratio(root: Path, rounds: int) -> dict[str, float]:

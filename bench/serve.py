@@ -173,26 +173,27 @@ def serving(tree: Path, environment: dict[str, str]) -> Iterator[Daemon]:
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
-            state = Path(environment["FINDLING_HOME"]) / ".daemon" / "state.json"
-            found: dict[str, Any] = {}
-            while found.get("pid") != process.pid:
-                if process.poll() is not None:
-                    log.seek(0)
-                    raise SystemExit(f"the daemon did not start: {log.read().decode()}")
-                time.sleep(0.05)
-                found = json.loads(state.read_text()) if state.exists() else {}
-            _wait_until_ready(found["port"])
-            yield Daemon(process.pid, found["port"], environment)
+            yield Daemon(process.pid, wait_until_ready(process, Path(environment["FINDLING_HOME"])), environment)
+        except ChildProcessError as error:
+            log.seek(0)
+            raise SystemExit(f"{error}: {log.read().decode()}") from error
         finally:
             process.terminate()
             process.wait(30)
 
 
-def _wait_until_ready(port: int) -> None:
+def wait_until_ready(process: subprocess.Popen[bytes], home: Path) -> int:
+    """The port of a daemon that answers. Raises ChildProcessError when it has ended."""
+    state, found = home / ".daemon" / "state.json", dict[str, Any]()
+    while found.get("pid") != process.pid:
+        if process.poll() is not None:
+            raise ChildProcessError("the daemon did not start")
+        time.sleep(0.05)
+        found = json.loads(state.read_text()) if state.exists() else {}
     while True:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):
-                return
+            with urllib.request.urlopen(f"http://127.0.0.1:{found['port']}/readyz", timeout=10):
+                return int(found["port"])
         except OSError:
             time.sleep(0.1)
 
@@ -217,7 +218,7 @@ def _measure(
     """Print the figures of one load; CPU is in ms for each answer, of all search processes together."""
     seed = seed if queries == "new" else 0
     before, front, busy = daemon.cpu_s(), _cpu_s(daemon.pid), _busy()
-    measure = _wrk if arguments.wrk and shutil.which("wrk") else _own_client
+    measure = _wrk if arguments.wrk and shutil.which("wrk") else own_client
     told = measure(daemon, mode, queries, count, arguments.seconds, seed)
     answers = max(told.get("asked", told["per_second"] * arguments.seconds), 1.0) / 1000
     front = _cpu_s(daemon.pid) - front
@@ -230,7 +231,7 @@ def _measure(
     )
 
 
-def _own_client(
+def own_client(
     daemon: Daemon, mode: str, queries: str, count: int, seconds: float, seed: int, requests: int = 10**9
 ) -> dict[str, float]:
     command = [sys.executable, "-m", "bench.load", str(daemon.port)]
@@ -277,8 +278,8 @@ def _soak(daemon: Daemon, requests: int) -> None:
     step = max(requests // 10, 1)
     for number in range(1, 11):
         before = daemon.cpu_s()
-        _own_client(daemon, "keyword", "new", 8, 1e9, number, step // 5)
-        _own_client(daemon, "keyword", "repeated", 8, 1e9, number, step - step // 5)
+        own_client(daemon, "keyword", "new", 8, 1e9, number, step // 5)
+        own_client(daemon, "keyword", "repeated", 8, 1e9, number, step - step // 5)
         each = (daemon.cpu_s() - before) / step * 1000
         print(f"{step * number:>10,}{daemon.rss_mb():>8.0f}{each:>13.2f}", flush=True)
 

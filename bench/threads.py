@@ -4,9 +4,9 @@
 
 COLLECTION is a folder in BEIR layout. Its documents are conversations as in `bench/chats.py`, or turns such as
 `talk/D3:17`, turn 17 of the session `talk/D3`, with the time as their title. A session is relevant when one of its
-turns is. `--group thread` ranks by the best passage. The other ways pool the strengths of a thread's passages, which
-receipts tell. The digest of its text puts a query into one of two halves: choose a way on the first, and report the
-second.
+turns is. `search.group=thread` ranks by the best passage. The other ways pool the strengths of a thread's passages,
+which receipts tell. The digest of its text puts a query into one of two halves: choose a way on the first, and report
+the second.
 """
 
 from __future__ import annotations

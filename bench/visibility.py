@@ -156,7 +156,7 @@ def _report(engine: findling.Engine, share: float, queries: list[str], owner: fl
     started = time.process_time()
     viewer.search(queries[0])
     first = time.process_time() - started
-    legs = engine.opened.reader(viewer.principals).retrievers
+    legs = engine.opened.at(viewer.principals)
     assert legs.meaning is not None
     (space,) = legs.meaning().spaces
     allowed = engine.opened.views.sight(viewer.principals or ()).numbers

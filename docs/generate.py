@@ -16,9 +16,11 @@ from generate_types import json_page, library_page, modules_page
 from markdown_tables import code, codes, table
 
 from findling.domain.errors import FindlingError
+from findling.domain.queries import FACETS, OFFERED, PROPERTIES
 from findling.domain.strangers import LOWERED
 from findling.faces.cli.main import cli
 from findling.models.remote.providers import providers
+from findling.service.settings.setting_list import KNOB_ROWS
 from findling.service.settings.settings import ENVIRONMENT, PROJECT_FILE, SETTINGS, Setting
 from findling.sources.documents.table import FORMATS
 from findling.sources.files import file_types
@@ -119,7 +121,7 @@ def settings_page() -> Iterator[str]:
     yield "# Settings"
     yield ""
     yield "A later one wins: default, user file, project file, environment variable, command-line option."
-    yield "`findling config show --origin` prints every value with its origin, `findling config show --path` the files."
+    yield "`findling config show` prints every value with its origin, `findling config show --path` the files."
     yield f"Both files are TOML; the project file is the nearest `{PROJECT_FILE}` at or above the searched folder, up"
     yield "to the top of its repository. An unknown setting or a value that does not fit is an error, never ignored."
     yield ""
@@ -134,6 +136,14 @@ def settings_page() -> Iterator[str]:
         for setting in SETTINGS
     )
     yield from table(("setting", "variable", "type", "default", "meaning"), rows)
+    yield "## Knobs of profiles"
+    yield ""
+    yield 'A [profile](../query-language.md#profiles) carries them: `[profiles.NAME]` with `fusion = "rrf"`, without'
+    yield '`search.` in front, and `search.profile = "NAME"`. For one search: `--set search.fusion=rrf`. A file or a'
+    yield "variable of an earlier version that sets one still counts, and the command line says what to type instead."
+    yield ""
+    knobs = ((code(one.name), _kind(one), _default(one), _meaning(one)) for one in KNOB_ROWS.values())
+    yield from table(("knob", "type", "default", "meaning"), knobs)
     yield "## Other environment variables"
     yield ""
     yield "An empty variable counts as not set; a `FINDLING_*` that stands in neither table is an error."
@@ -226,7 +236,7 @@ def skip_reasons_page() -> Iterator[str]:
     """Why paths are left out, and which names are known."""
     yield "# What is indexed, and what is left out"
     yield ""
-    yield "`findling status --skipped` lists every path that was left out, with its reason;"
+    yield "`findling status --list skipped` lists every path that was left out, with its reason;"
     yield "`findling index --dry-run` says beforehand what an indexing run would take."
     yield ""
     yield "## Reasons"
@@ -306,8 +316,8 @@ def formats_page() -> Iterator[str]:
     yield "memory, `index.max_seconds` and `index.max_memory` in [Settings](settings.md). A package that unpacks to"
     yield "more than 64 MB in one part or 256 MB in all is refused as too large, and of no document more than"
     yield "`index.max_text` characters are taken. What could not be read, or not all of it, is listed with its"
-    yield "[reason](skip-reasons.md) by `findling status --failed`, and tried again when the file or the limits change,"
-    yield "or when a later version of findling reads the format in another way."
+    yield "[reason](skip-reasons.md) by `findling status --list failed`, and tried again when the file or the limits"
+    yield "change, or when a later version of findling reads the format in another way."
 
 
 def _extensions(lang: str, kind: str = "") -> str:
@@ -319,10 +329,32 @@ def _is_of(type_: file_types.FileType | file_types.Exclusion, lang: str, kind: s
     return isinstance(type_, file_types.FileType) and type_.lang == lang and kind in ("", type_.kind)
 
 
+# Query fields
+
+
+def query_fields_page() -> Iterator[str]:
+    """Every field of the query language, and what facets and filters are called."""
+    yield "# Query fields"
+    yield ""
+    yield "Conditions of [the query language](../query-language.md#conditions). A *facet* can be counted. A *filter* is"
+    yield "also an option, a parameter of requests and an argument of tools."
+    yield ""
+    typed = [one for one in PROPERTIES.values() if one.example]
+    rows = ((code(one.example), one.help, codes(_uses(one.name))) for one in typed)
+    yield from table(("you type", "it holds for what", "also"), rows)
+    yield f"Facets: {codes(FACETS)}. Filters: {codes(OFFERED)}."
+
+
+def _uses(name: str) -> Iterator[str]:
+    yield from ["facet"] if name in FACETS and PROPERTIES[name].facet else []
+    yield from ["filter"] if name in OFFERED else []
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "commands.md": commands_page,
     "settings.md": settings_page,
     "errors.md": errors_page,
+    "query-fields.md": query_fields_page,
     "skip-reasons.md": skip_reasons_page,
     "formats.md": formats_page,
     "library.md": library_page,

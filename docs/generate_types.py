@@ -113,7 +113,7 @@ def modules_page() -> Iterator[str]:
 
 
 def json_page() -> Iterator[str]:
-    """What `--json` and `--jsonl` print."""
+    """What `--json` and `--format jsonl` print."""
     yield "# JSON"
     yield ""
     yield "`findling search QUERY --json` prints one document; with `--queries` a list of them. `schema` comes first"
@@ -121,7 +121,7 @@ def json_page() -> Iterator[str]:
     yield "`root`. `SearchAnswer.to_dict` gives the same without `root`."
     yield ""
     yield from ("```json", _compact(answer_document(SAMPLE, SHOWN_ROOT)), "```", "")
-    yield "`--jsonl` prints a line of kind `hit` for each hit and a line of kind `summary` for each query:"
+    yield "`--format jsonl` prints a line of kind `hit` for each hit and a line of kind `summary` for each query:"
     yield ""
     for piece in answer_stream(SAMPLE, SHOWN_ROOT):
         yield f"- `{piece['kind']}`: {codes(piece)}"
@@ -139,7 +139,7 @@ def json_page() -> Iterator[str]:
         "findling index --dry-run --json": f"`root`, `paths`, `skipped`: a list of {left_out}",
         "findling refine --json": codes(_names(RefineReport)),
         "findling status --json": codes(_names(Status)),
-        "findling status --skipped --json": f"the same, and `skipped_paths`: a list of {left_out}",
+        "findling status --list skipped --json": f"the same, and `skipped_paths`: a list of {left_out}",
         "findling ls --json": f"`root`, `resources`: a list of {codes(_names(Resource))}",
         "findling search QUERY --explain-hit ID --json": "an Explanation, see above",
         "findling fetch ID --json": codes(_names(FetchedDocument)),
@@ -148,7 +148,7 @@ def json_page() -> Iterator[str]:
         "findling related --json": f"`root`, {codes(_names(ThemesAnswer))}",
         "findling suggest TEXT --json": f"`text`, `suggestions`: a list of {codes(_names(Completion))}",
         "findling glossary list --json": "`groups`, `protected`",
-        "findling glossary list --pending --json": "`pending`: a list of terms",
+        "findling glossary list pending --json": "`pending`: a list of terms",
         "findling models list --json": "`models`: a list, `settings`: the two settings that name a model → value",
         "findling models use --try --json": "`name`, `kind`, `origin`, `sha256`, `checked`, speed and two scores",
         "findling doctor --json": f"`checks`: a list of {codes(_names(Check))}",

@@ -9,8 +9,6 @@ import _signal  # type: ignore[import-not-found]
 import os
 import sys
 
-__all__ = ["ask_warm", "main", "stay_warm"]
-
 _INTERRUPTED = 130
 
 
@@ -76,7 +74,7 @@ def ask_warm() -> int | None:
     from findling.service.client.warm_shell import ALWAYS, SOCKET, ask, is_script, warm_folder
 
     args, environ = sys.argv[1:], os.environ
-    if not args or "--no-daemon" in args or "_FINDLING_COMPLETE" in environ:
+    if not args or any(one.endswith("serve.use=never") for one in args) or "_FINDLING_COMPLETE" in environ:
         return None
     # As `route` of the command line finds it; where it is wrong, the fork asks `route` itself.
     place = 2 if args[0] in ("--workspace", "--store") else int(args[0].startswith(("--workspace=", "--store=")))

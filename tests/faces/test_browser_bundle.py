@@ -138,15 +138,19 @@ def test_the_same_passages_come_first_as_in_a_keyword_search(
         page.open()
         shares, firsts = [], []
         for question in questions:
-            here = [(hit["path"], hit["line"]) for hit in page.search(question)["hits"][:10]]
+            points = {(hit["path"], hit["line"]): hit["points"] for hit in page.search(question)["hits"]}
+            here = list(points)[:10]
             answer = engine.search(question, plan=Plan(mode="keyword", collapse=False), refresh=False)
             there = [(hit.path, hit.line_start) for hit in answer.hits]
+            for place, hit in zip(there, answer.hits, strict=True):
+                if hit.receipt.keyword_score:  # a walk in the graph brings others
+                    assert points[place] == pytest.approx(hit.receipt.keyword_score, abs=1e-4), (question, place)
             if there:
                 shares.append(len({*here} & {*there}) / len(there))
                 firsts.append(here[:1] == there[:1])
     assert len(shares) > 40
     assert sum(shares) / len(shares) > 0.97
-    assert sum(firsts) / len(firsts) > 0.97
+    assert all(firsts)
 
 
 def test_scores_are_those_of_the_engine(page: BrowserPage, engine: Engine) -> None:
@@ -156,8 +160,8 @@ def test_scores_are_those_of_the_engine(page: BrowserPage, engine: Engine) -> No
         answer = engine.search(query, plan=Plan(mode="keyword"), refresh=False, limit=20)
         assert answer.hits
         for hit in answer.hits:
-            # The keyword leg counts its own mark as one entry more, which weighs in a collection of a dozen.
-            assert here[hit.rid, hit.line_start] == pytest.approx(hit.receipt.keyword_score, rel=0.12)
+            # A receipt gives four decimals, which 32 bits of the keyword leg made.
+            assert here[hit.rid, hit.line_start] == pytest.approx(hit.receipt.keyword_score, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +293,7 @@ def test_related_passages_are_shown_under_a_hit_and_where_words_find_little(page
     [
         ("stael", "Nobody wrote “stael”. Searched for stale instead."),
         ("xylophone", "Nobody wrote “xylophone” here."),
-        ("colour:red token", "there is no filter colour:, only type:, ext:, path:, tag:, author:, lang:"),
+        ("colour:red token", "there is no filter colour:, only type:, ext:, lang:, author:, tag:, path:"),
         ("title:guide", "this page has no title:"),
         ("token ext:zip", "passages would match without the filters"),
         ('"stale" "basket"', "Each of these occurs, but no passage has all of them"),

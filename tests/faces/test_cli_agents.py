@@ -88,7 +88,7 @@ def test_an_agent_has_its_entry_and_loses_it_again(project: Path, findling: Call
         assert b"findling:begin" in written[str(place(agent_files.instructions, project))]
     code, out, _ = findling("agents", "install", name, "--scope", scope)
     assert (code, tree(project.parent)) == (0, written) and "added" not in out
-    assert findling("agents", "uninstall", name, "--scope", scope)[0] == 0
+    assert findling("agents", "install", "--remove", name, "--scope", scope)[0] == 0
     assert tree(project.parent) == before
     assert [one for one in project.rglob("*") if one.is_dir() and not any(one.iterdir())] == []
 
@@ -102,7 +102,7 @@ def test_what_others_wrote_stays_byte_for_byte(project: Path, findling: Call, fi
         assert is_own_entry(entry(name, path.read_bytes().decode())), path.read_text()
         assert path.stat().st_mode & 0o777 == 0o640
     assert files["vscode"].read_bytes().count(b"\n") == files["vscode"].read_bytes().count(b"\r\n")
-    assert findling("agents", "uninstall")[0] == 0
+    assert findling("agents", "install", "--remove")[0] == 0
     assert tree(project.parent) == before
 
 
@@ -111,7 +111,11 @@ def test_a_dry_run_prints_a_diff_and_writes_nothing(project: Path, findling: Cal
     code, out, _ = findling("agents", "install", "--dry-run", "codex", "goose", "opencode")
     assert (code, tree(project.parent.parent)) == (0, before)
     assert f"--- {files['codex']}\n+++ {files['codex']}\n" in out and "+[mcp_servers.findling]\n" in out
-    assert findling("agents", "uninstall", "--dry-run", "codex") == (0, "", "findling: nothing would change\n")
+    assert findling("agents", "install", "--remove", "--dry-run", "codex") == (
+        0,
+        "",
+        "findling: nothing would change\n",
+    )
 
 
 def test_agents_that_are_found_are_installed_and_listed(project: Path, findling: Call) -> None:
@@ -136,7 +140,7 @@ def test_an_entry_of_somebody_else_is_kept(project: Path, findling: Call) -> Non
     code, _, err = findling("agents", "install", "gemini", "codex")
     assert code == 2 and "starts something else" in err and "--force" in err
     assert path.read_bytes() == before and (project.parent / ".codex" / "config.toml").exists(), "others go on"
-    assert "not ours" in findling("agents", "uninstall", "gemini")[1]
+    assert "not ours" in findling("agents", "install", "--remove", "gemini")[1]
     assert path.read_bytes() == before
     assert findling("agents", "install", "gemini", "--force")[0] == 0
     assert is_own_entry(json.loads(path.read_text())["mcpServers"]["findling"])
@@ -179,12 +183,12 @@ def test_a_file_that_cannot_be_edited_stays(
     path = place(AGENTS[name].user.settings[0], project)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    for verb in ("install", "uninstall"):
-        code, _, err = findling("agents", verb, name)
-        if verb == "uninstall" and reason == "lines of their own":
+    for verb in ("install", "--remove"):
+        code, _, err = findling("agents", "install", name, *([verb] if verb == "--remove" else []))
+        if verb == "--remove" and reason == "lines of their own":
             continue
         assert code == 2 and f"{path}, line {line}: " in err and reason in err, err
-        assert f"--print-config {name}" in err
+        assert f"--print {name}" in err
         assert path.read_bytes() == content
     assert findling("agents", "list")[0] == 0
 
@@ -214,7 +218,7 @@ def test_a_link_leads_to_the_file_that_is_written(project: Path, findling: Call)
     link.symlink_to(real)
     assert findling("agents", "install", "codex")[0] == 0
     assert link.is_symlink() and "findling" in real.read_text()
-    assert findling("agents", "uninstall", "codex")[0] == 0
+    assert findling("agents", "install", "--remove", "codex")[0] == 0
     assert link.is_symlink() and real.read_text() == 'model = "o9"\n'
 
 
@@ -237,8 +241,9 @@ def test_a_link_of_a_project_that_leads_out_of_it_is_refused(project: Path, find
             target = project / "step"
         (project / ".cursor" / "mcp.json").symlink_to(target)
     before = {path.name: path.read_bytes() for path in outside.iterdir()}
-    for action in ("install", "uninstall"):
-        code, _, err = findling("agents", action, "cursor", "--scope", "project")
+    for action in ("install", "--remove"):
+        flags = [action] if action == "--remove" else []
+        code, _, err = findling("agents", "install", "cursor", "--scope", "project", *flags)
         assert code == 2 and "outside of the project; nothing was written" in err, (action, err)
     assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
     assert findling("agents", "list")[0] == 0
@@ -255,9 +260,9 @@ def test_shared_instructions_stay_as_long_as_an_agent_reads_them(project: Path, 
     notes = project / "AGENTS.md"
     notes.write_text("# Ours\n")
     findling("agents", "install", "codex", "amp", "--scope", "project")
-    assert "still used" in findling("agents", "uninstall", "codex", "--scope", "project")[1]
+    assert "still used" in findling("agents", "install", "--remove", "codex", "--scope", "project")[1]
     assert "findling:begin" in notes.read_text()
-    findling("agents", "uninstall", "amp", "--scope", "project")
+    findling("agents", "install", "--remove", "amp", "--scope", "project")
     assert notes.read_text() == "# Ours\n"
     findling("agents", "install", "codex", "--no-instructions", "--scope", "project")
     assert notes.read_text() == "# Ours\n"
@@ -266,11 +271,12 @@ def test_shared_instructions_stay_as_long_as_an_agent_reads_them(project: Path, 
 def test_an_agent_without_a_project_needs_a_folder(home: Path, findling: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     code, _, err = findling("agents", "install", "claude-desktop")
-    assert code == 2 and "--path FOLDER" in err
+    assert code == 2 and "cd FOLDER" in err
     (home / "notes").mkdir()
-    assert findling("agents", "install", "claude-desktop", "--path", "notes")[0] == 0
+    monkeypatch.chdir(home / "notes")
+    assert findling("agents", "install", "claude-desktop")[0] == 0
     assert str(home / "notes") in place(AGENTS["claude-desktop"].user.settings[0], home).read_text()
-    assert findling("agents", "install", "codex", "--path", "nowhere")[0] == 2
+    assert findling("agents", "install", "codex", "--path", "nowhere")[0] == 2, "an option of earlier versions"
     code, _, err = findling("agents", "install", "codx")
     assert code == 2 and "codex" in err
 
@@ -313,8 +319,8 @@ def test_a_process_that_is_killed_leaves_every_file_whole(project: Path, files: 
     for path in files.values():
         wholes[str(path)].add(path.read_bytes())
     for wait in range(tries(40, short=2)):
-        verb = "uninstall" if wait % 2 == 0 else "install"
-        process = BoundedProcess([*command, verb, *names])
+        flags = ["--remove"] if wait % 2 == 0 else []
+        process = BoundedProcess([*command, "install", *flags, *names])
         try:
             for _ in _until_changed(files["claude"]):
                 if process.poll() is not None:
@@ -325,7 +331,7 @@ def test_a_process_that_is_killed_leaves_every_file_whole(project: Path, files: 
         for path in files.values():
             assert path.read_bytes() in wholes[str(path)]
     assert run_process([*command, "install", *names]).returncode == 0
-    assert run_process([*command, "uninstall", *names]).returncode == 0
+    assert run_process([*command, "install", "--remove", *names]).returncode == 0
     assert {path.read_bytes() for path in files.values()} == {text.encode() for text in SETTINGS.values()}
     assert [one for path in files.values() for one in path.parent.iterdir() if one.name.endswith(".new")] == []
 
@@ -361,6 +367,6 @@ def test_every_platform_has_its_places(platform: str, home: Path, monkeypatch: p
 
 def test_every_agent_can_be_printed(findling: Call, project: Path) -> None:
     for name in AGENTS:
-        code, out, err = findling("mcp", "--print-config", name)
+        code, out, err = findling("mcp", "--print", name)
         assert (code, str(project) in out) == (0, True)
         assert places(name) in err

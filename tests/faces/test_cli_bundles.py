@@ -117,10 +117,10 @@ def test_nothing_indexed_is_nothing_to_export(project: Path, home: Path, findlin
 
 def test_a_page_for_the_browser(project: Path, home: Path, findling: Run) -> None:
     findling("index")
-    code, out, err = findling("export", "--html", str(home / "page.html"))
+    code, out, err = findling("export", str(home / "page.html"))
     assert (code, err) == (0, "")
     assert out.startswith(f"{home / 'page.html'}: 4 documents, ")
     assert "<html" in (home / "page.html").read_text()[:2000]
-    code, out, err = findling("export", "--html", "--no-vectors", str(home / "other.html"))
+    code, out, err = findling("export", "--no-vectors", str(home / "other.html"))
     assert (code, out) == (2, "")
-    assert "--html goes with" in err
+    assert "a page goes with" in err

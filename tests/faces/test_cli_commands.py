@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,6 +15,7 @@ import click
 import pytest
 
 from findling.faces.cli.main import COMMANDS, GROUPS, cli, route
+from findling.faces.cli.request.command_table import FREQUENT, GONE
 from findling.service.settings.settings import SETTINGS
 from tests.processes import BoundedProcess, run_process
 
@@ -59,22 +61,22 @@ ALL_COMMANDS = dict(walk(cli))
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
         "search grep glob refs outline fetch similar related suggest agents index refine situate add sync chats "
-        "remember memory recall status ls workspaces move permissions export import compact snapshot glossary watch "
+        "remember memory recall status ls workspaces permissions export import compact snapshot glossary watch "
         "serve mcp token models config forget doctor eval completion"
     )
     assert set(COMMANDS) == set(promised.split())
     subcommands = {" ".join(path) for path in ALL_COMMANDS if len(path) == 2}
     groups = {
-        "agents": "install uninstall list savings",
+        "agents": "install list",
         "chats": "import list delete",
         "config": "show set add remove",
         "glossary": "add list set import",
         "memory": "history review undo",
         "models": "list pull use",
-        "permissions": "list join share deny check policy",
+        "permissions": "list share check",
         "snapshot": "create list restore drop",
         "token": "create revoke list",
-        "watch": "add list run",
+        "watch": "add run",
         "workspaces": "list create set drop",
     }
     assert subcommands == {f"{group} {name}" for group, names in groups.items() for name in names.split()}
@@ -96,7 +98,7 @@ def test_the_help_groups_the_commands(findling: Findling) -> None:
         (("version",), "findling --version"),
         (("workspaces", "search", "q"), "--workspace A,B"),
         (("config", "unset", "search.limit"), "findling config remove KEY"),
-        (("glossary", "pending"), "findling glossary list --pending"),
+        (("glossary", "pending"), "findling glossary list pending"),
         (("permissions", "unshare", "a", "b"), "share TARGET PRINCIPAL --remove"),
         (("snapshot", "verify", "x"), "findling snapshot restore NAME --check"),
         (("models", "test"), "findling models use NAME --try"),
@@ -129,7 +131,35 @@ def test_no_arguments_show_the_help(findling: Findling) -> None:
     code, out, err = findling()
     assert (code, err) == (0, "")
     assert "findling search index" in out
-    assert all(f"  {name} " in out for name in COMMANDS)
+    assert {name for name in COMMANDS if f"\n  {name} " in out} == FREQUENT and len(FREQUENT) == 12
+    assert "findling --help --all" in out
+    whole = findling("--help", "--all")[1]
+    assert all(f"\n  {name} " in whole for name in COMMANDS)
+
+
+def test_the_help_of_a_search_lists_ten_options_or_all(findling: Findling) -> None:
+    brief, whole = findling("search", "--help")[1], findling("search", "--help", "--all")[1]
+    command = cli.get_command(click.Context(cli), "search")
+    assert command is not None
+    flags = [each.opts[-1] for each in command.params if isinstance(each, click.Option)]
+    listed = [flag for flag in flags if re.search(rf"^  (-\w, )?{flag} ", brief, re.M)]
+    assert len(listed) == 10 and f"{len(flags) - 10} more options: findling search --help --all" in brief
+    assert all(f" {flag} " in whole for flag in flags)
+    assert findling("login", "--help")[1] == brief, "a query takes the same options"
+
+
+def test_every_option_of_an_earlier_version_is_gone_and_names_its_heir(findling: Findling) -> None:
+    for name, options in GONE.items():
+        command: click.Command | None = cli
+        for word in name.split():
+            assert isinstance(command, click.Group)
+            command = command.get_command(click.Context(command), word)
+        assert command is not None
+        there = {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+        assert not there & options.keys()
+        for option, instead in options.items():
+            code, out, err = findling(*name.split(), option)
+            assert (code, out, err) == (2, "", f"findling: there is no {option} any more\n  try: {instead}\n")
 
 
 def test_the_version(findling: Findling) -> None:
@@ -149,17 +179,17 @@ def test_the_version(findling: Findling) -> None:
         (["config"], "Missing command", "findling config --help"),
         (["config", "set", "search.limit"], "Missing argument", "findling config set --help"),
         (["completion", "tcsh"], "tcsh", "findling completion --help"),
-        (["--color", "pink", "q"], "pink", "findling search --help"),
+        (["--set", "output.color=pink", "q"], "pink", "findling config show"),
         (["-k", "many", "q"], "flag --limit: search.limit must be a whole number", "findling config show"),
         (["-C", "-1", "q"], "search.context", ""),
-        (["--min-score", "high", "q"], "--min-score", "findling config show"),
-        (["-e", ".ts", "-E", ".ts", "q"], "-e and -E both name .ts", "one of them"),
-        (["-x", "(", "q"], "no regular expression", "backslash"),
+        (["--set", "search.min_score=high", "q"], "flag --set: search.min_score", "findling config show"),
+        (["--min-score", ".3", "q"], "there is no --min-score any more", "--set search.min_score=VALUE"),
+        (["search", "-E", "ts", "q"], "there is no -E any more", '"QUERY -ext:EXT"'),
         (["q", "nowhere"], "there is no file or folder nowhere", '"q nowhere"'),
         (["search"], "there is no query", 'findling "words'),
         (["--json", "-l", "q"], "--files and --json contradict", "one of them"),
         (["forget"], "--everything", "findling forget --help"),
-        (["forget", "--everything", "x"], "--everything", "findling forget --help"),
+        (["forget", "--everything", "x"], "of the current folder, and takes no path", "or findling forget x"),
         (["index", "nowhere"], "nowhere", "exists"),
         (["--workspace", "../x", "q"], "workspace.name must be letters", ""),
     ],
@@ -187,14 +217,13 @@ def test_a_foreign_variable_stops_every_command(
 def test_config_show_is_toml_with_origins(project: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / ".findling.toml").write_text("[index]\nexclude = ['*.log']\n")
     monkeypatch.setenv("FINDLING_SEARCH_LIMIT", "3")
-    code, out, err = findling("config", "show", "--origin")
+    code, out, err = findling("config", "show")
     assert (code, err) == (0, "")
     values = tomllib.loads(out)
     assert {f"{a}.{b}" for a, table in values.items() for b in table} == {setting.name for setting in SETTINGS}
     assert "search.limit = 3  # env FINDLING_SEARCH_LIMIT\n" in out
     assert f'index.exclude = ["*.log"]  # project file {(project / ".findling.toml").resolve()}\n' in out
     assert "index.workers = 0  # default\n" in out
-    assert "#" not in findling("config", "show")[1]
     document = json.loads(findling("config", "show", "--json")[1])
     assert document["schema"] == 6
     assert document["settings"]["search.limit"] == {"value": 3, "origin": "env FINDLING_SEARCH_LIMIT"}
@@ -204,7 +233,7 @@ def test_config_set_and_unset(project: Path, findling: Findling) -> None:
     own, shared = Path(os.environ["FINDLING_CONFIG"]), project / ".findling.toml"
     assert findling("config", "set", "index.max_file_size", "2MB")[:2] == (0, "")
     assert own.read_text() == "[index]\nmax_file_size = 2097152\n"
-    assert "index.max_file_size = 2097152\n" in findling("config", "show")[1]
+    assert "index.max_file_size = 2097152  # user file " in findling("config", "show")[1]
 
     assert findling("config", "set", "--project", "search.limit", "4")[0] == 0
     assert shared.read_text() == "[search]\nlimit = 4\n"
@@ -214,7 +243,7 @@ def test_config_set_and_unset(project: Path, findling: Findling) -> None:
 
     assert findling("config", "remove", "--project", "search.limit")[0] == 0
     assert findling("config", "remove", "--project", "search.limit")[0] == 1
-    assert "search.limit = 5\n" in findling("config", "show")[1]
+    assert "search.limit = 5  # user file " in findling("config", "show")[1]
 
 
 @pytest.mark.parametrize(
@@ -249,26 +278,69 @@ def test_lists_grow_and_shrink(project: Path, findling: Findling, word: str) -> 
     own, key = Path(os.environ["FINDLING_CONFIG"]), f"index.{word}"
     own.write_text(f"[index]\n{word} = [\n  '*.log',  # noise\n]\n")
     assert findling("config", "add", key, "build/", "*.log", "build/")[0] == 0
-    assert findling("config", "show", key) == (0, f'{key} = ["*.log", "build/"]\n', "")
+    assert findling("config", "show", key) == (0, f'{key} = ["*.log", "build/"]  # user file {own}\n', "")
     assert own.read_text() == f"[index]\n{word} = [\n  '*.log',  # noise\n  \"build/\",\n]\n"
     assert findling("config", "remove", key, "build/")[0] == 0
     code, _, err = findling("config", "remove", key, "build/")
     assert code == 2
     assert f"{key} does not hold build/" in err
     assert findling("config", "add", "--project", key, "x,y")[0] == 0
-    assert findling("config", "show", key) == (0, f'{key} = ["x,y"]\n', "")
+    assert findling("config", "show", key)[1].startswith(f'{key} = ["x,y"]  # project file ')
     assert findling("config", "add", key, " ")[0] == 2
     assert findling("config", "add", "search.limit", "3")[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("search.limit = 'x'", "search.limit must be a whole number"),
+        ("search.fusoin = 'rrf'", "no setting is called search.fusoin"),
+        ("zzz.zzz = 1", "no setting is called zzz.zzz"),
+    ],
+)
+def test_what_a_broken_setting_says_to_type_works_while_it_is_broken(
+    project: Path, findling: Findling, text: str, problem: str
+) -> None:
+    name = text.partition(" ")[0]
+    for file, way in ((Path(os.environ["FINDLING_CONFIG"]), ()), (project / ".findling.toml", ("--project",))):
+        file.write_text(text)
+        code, _, err = findling("login")
+        assert code == 2 and problem in err and "config show" not in err
+        assert findling("config", "remove", *way, name)[0] == 0
+        assert findling("login")[0] == 0
+
+
+def test_what_a_project_may_not_set_is_no_setting_to_set_where_a_profile_carries_it(
+    project: Path, findling: Findling
+) -> None:
+    for text, value in (("search.relax = false", "VALUE"), ("search.overfetch = 9.0", "9.0")):
+        (project / ".findling.toml").write_text(text)
+        err, name = findling("login")[2], text.partition(" ")[0]
+        assert f"for yourself: --set {name}={value}" in err and "config set" not in err
+
+
 def test_a_setting_of_an_earlier_version_is_removed_from_a_file(project: Path, findling: Findling) -> None:
     own = Path(os.environ["FINDLING_CONFIG"])
-    own.write_text("[search]\nrrf_k = 20\nlimit = 3\n")
+    own.write_text("[search]\nrrf_k = 20\nlimit = 3\n[chunk]\nsize = 9\n")
     code, _, err = findling("login")
     assert code == 2
-    assert "search.rrf_k is no setting any more" in err and "findling config remove search.rrf_k" in err
+    assert "chunk.size is no setting any more" in err and "findling config remove chunk.size" in err
+    assert findling("config", "remove", "chunk.size")[0] == 0
+    code, out, err = findling("login", "--json")
+    assert code == 0 and json.loads(out)["plan"]["plan"]["rrf_k"] == 20
+    assert err.count("search.rrf_k is no setting any more; it still counts") == 1
+    assert "findling config remove search.rrf_k; a profile carries it" in err
     assert findling("config", "remove", "search.rrf_k")[0] == 0
-    assert own.read_text() == "[search]\nlimit = 3\n"
+    assert own.read_text().startswith("[search]\nlimit = 3\n")
+    assert findling("login")[2] == ""
+
+
+def test_a_knob_is_set_for_one_search_and_no_setting(project: Path, findling: Findling) -> None:
+    code, out, err = findling("login", "--set", "search.fusion=rrf", "--set", "search.diversity=0.7", "--json")
+    plan = json.loads(out)["plan"]["plan"]
+    assert (code, err, plan["fusion"], plan["diversity"]) == (0, "", "rrf", 0.7)
+    code, _, err = findling("config", "set", "search.fusion", "rrf")
+    assert code == 2 and "[profiles.NAME] with fusion = VALUE" in err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -285,7 +357,7 @@ def test_completion_scripts(findling: Findling, shell: str) -> None:
         ("findling config s", "show"),
         ("findling login --exp", "--explain"),
         ("findling -k 5 login --no", "--no-index"),
-        ("findling search --color al", "always"),
+        ("findling search --mode key", "keyword"),
     ],
 )
 def test_completion_knows_commands_and_options(line: str, wanted: str) -> None:

@@ -32,7 +32,7 @@ COMMANDS = [
     ["related"],
     ["suggest", "pil"],
     ["index", "--dry-run"],
-    ["status", "--skipped"],
+    ["status", "--list", "skipped"],
     ["permissions", "list"],
     ["recall"],
     ["recall", "tea"],

@@ -88,26 +88,28 @@ def test_a_query_may_start_with_a_dash(project: Path, findling: Findling) -> Non
 
 
 FILTERS: dict[str, set[str]] = {
-    "-e py": {"src/auth.py"},
-    "-e .md,.ts -e rs": {"docs/guide.md", "src/shop.ts"},
-    "-E py": {"docs/guide.md", "src/shop.ts"},
-    "--path src": {"src/auth.py", "src/shop.ts"},
-    "--path src/ --path ./docs": {"src/auth.py", "src/shop.ts", "docs/guide.md"},
-    "-x create_session|export": {"docs/guide.md"},
-    "--lang python": {"src/auth.py"},
-    "--type chat": set(),
-    "--after 2100-01-01": set(),
-    "--before 2100-01-01": {"src/auth.py", "src/shop.ts", "docs/guide.md"},
-    "--min-score 1": set(),
-    "--tag x": set(),
-    "--author x": set(),
+    "-e py|": {"src/auth.py"},
+    "-e .md,.ts -e rs|": {"docs/guide.md", "src/shop.ts"},
+    "--path src|": {"src/auth.py", "src/shop.ts"},
+    "--path src/ --path ./docs|": {"src/auth.py", "src/shop.ts", "docs/guide.md"},
+    "--type chat|": set(),
+    "--set search.min_score=1|": set(),
+    "|-ext:py": {"docs/guide.md", "src/shop.ts"},
+    "|-/create_session|export/": {"docs/guide.md"},
+    "|lang:python": {"src/auth.py"},
+    "|after:2100-01-01": set(),
+    "|before:2100-01-01": {"src/auth.py", "src/shop.ts", "docs/guide.md"},
+    "|tag:x": set(),
+    "|author:x": set(),
 }
+"""Options, and conditions of the query, with the files that they leave."""
 
 
 def test_filters(project: Path, findling: Findling) -> None:
-    for options, files in FILTERS.items():
-        code, out, _ = findling("-l", *options.split(), "login basket")
-        assert (code, set(out.splitlines())) == (0 if files else 1, files), options
+    for given, files in FILTERS.items():
+        options, _, conditions = given.partition("|")
+        code, out, _ = findling("-l", *options.split(), f"login basket {conditions}")
+        assert (code, set(out.splitlines())) == (0 if files else 1, files), given
 
 
 def test_a_path_narrows_the_search(project: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +173,7 @@ def test_json(project: Path, findling: Findling) -> None:
 
 
 def test_jsonl(project: Path, findling: Findling) -> None:
-    code, out, err = findling("login", "--jsonl")
+    code, out, err = findling("login", "--format", "jsonl")
     pieces = [json.loads(row) for row in out.splitlines()]
     assert (code, err) == (0, "")
     assert [piece["kind"] for piece in pieces] == ["hit", "hit", "summary"]
@@ -188,7 +190,7 @@ def test_several_queries(project: Path, findling: Findling) -> None:
     assert [bool(document["hits"]) for document in documents] == [True, False, True]
     assert 'no match for "xylophone"' in err
 
-    code, out, _ = findling("--queries=queries", "--jsonl", "src")
+    code, out, _ = findling("--queries=queries", "--format", "jsonl", "src")
     summaries = [piece for piece in map(json.loads, out.splitlines()) if piece["kind"] == "summary"]
     assert [piece["query"] for piece in summaries] == ["login", "xylophone", "basket"]
 
@@ -258,8 +260,8 @@ def test_status_and_ls(project: Path, findling: Findling) -> None:
     assert re.search(r"^keyword leg: +up to date$", out, re.M)
     document = json.loads(findling("status", "--json")[1])
     assert (document["schema"], document["resources"], document["root"]) == (6, 4, str(project.resolve()))
-    assert any(row.startswith("blob.bin\t") for row in findling("status", "--skipped")[1].splitlines())
-    listed = json.loads(findling("status", "--skipped", "--json")[1])["skipped_paths"]
+    assert any(row.startswith("blob.bin\t") for row in findling("status", "--list", "skipped")[1].splitlines())
+    listed = json.loads(findling("status", "--list", "skipped", "--json")[1])["skipped_paths"]
     assert "blob.bin" in {entry["path"] for entry in listed}
 
     assert findling("ls") == (0, "docs/guide.md\ndocs/index.md\nsrc/auth.py\nsrc/shop.ts\n", "")
@@ -324,13 +326,14 @@ def test_a_home_folder_is_not_indexed_unasked(home: Path, project: Path, findlin
         assert (code, out) == (2, "")
         assert f"try: findling index {home.resolve()} --yes" in err
     assert not list(tmp_path.glob("workspaces/*/*"))
-    code, out, _ = findling("-y", "-l", "login", str(home))
+    assert findling("index", str(home), "--yes")[0] == 0
+    code, out, _ = findling("-l", "login", str(home))
     assert code == 0
     assert set(out.splitlines()) >= {"src/auth.py", "docs/guide.md"}
 
 
 def test_forced_color(project: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "\x1b[1;31mlogin\x1b[0m" in findling("login", "--color", "always")[1]
+    assert "\x1b[1;31mlogin\x1b[0m" in findling("login", "--set", "output.color=always")[1]
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[1;31mlogin\x1b[0m" in findling("login")[1]
     monkeypatch.setenv("NO_COLOR", "1")
@@ -371,7 +374,7 @@ def test_a_stream_that_is_closed_or_full_changes_no_exit_code(
 def test_a_closed_pipe_is_no_error(project: Path) -> None:
     for n in range(300):
         (project / "docs" / f"page{n}.md").write_text(f"login page {n}\n" * 50)
-    command = [sys.executable, "-c", MAIN, "login", "-k", "300", "--jsonl"]
+    command = [sys.executable, "-c", MAIN, "login", "-k", "300", "--format", "jsonl"]
     with BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -480,7 +483,7 @@ class TestOnATerminal:
 def test_an_interrupt_ends_the_process_as_a_shell_expects(project: Path) -> None:
     """Interrupted while it reads queries that do not end. After a mere exit code, a loop of the shell would go on."""
     os.mkfifo("queries")
-    command = [sys.executable, "-m", "findling", "--no-daemon", "-Q", "queries"]
+    command = [sys.executable, "-m", "findling", "--set", "serve.use=never", "-Q", "queries"]
     process = BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process, Path("queries").open("w"):
         process.send_signal(signal.SIGINT)
@@ -491,7 +494,7 @@ def test_an_interrupt_ends_the_process_as_a_shell_expects(project: Path) -> None
 EARLY = """
 import os, signal, sys
 
-module, sys.argv[1:] = sys.argv[1], ["login", "--no-daemon"]
+module, sys.argv[1:] = sys.argv[1], ["login", "--set", "serve.use=never"]
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
@@ -517,7 +520,9 @@ def test_an_early_interrupt_shows_no_traceback(project: Path, module: str) -> No
 def test_too_little_memory_is_an_error_that_says_so(project: Path, findling: Findling, megabytes: int) -> None:
     """The outcome is an answer or an error of ours: neither a library's nor "nothing found"."""
     findling("index")
-    search = f"ulimit -v {megabytes * 1000}; exec {sys.executable} -m findling --no-daemon --mode hybrid login"
+    search = (
+        f"ulimit -v {megabytes * 1000}; exec {sys.executable} -m findling --set serve.use=never --mode hybrid login"
+    )
     done = run_process(["sh", "-c", search])
     assert done.returncode in (0, 2), done.stderr
     assert "Traceback" not in done.stderr

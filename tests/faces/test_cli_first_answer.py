@@ -106,7 +106,7 @@ def test_a_person_reads_a_first_answer_and_then_the_whole_one(forest: Path, ques
 
     ours, theirs = pty.openpty()
     process = BoundedProcess(
-        [sys.executable, "-c", _MAIN, "search", "--color", "never", question, str(forest)],
+        [sys.executable, "-c", _MAIN, "search", "--set", "output.color=never", question, str(forest)],
         stdin=theirs, stdout=theirs, stderr=theirs,
     )  # fmt: skip
     os.close(theirs)

@@ -42,14 +42,14 @@ def test_list_of_everything_and_as_json(findling: Findling, indexed: Path) -> No
     assert findling("glossary", "list")[0] == 1
     findling("glossary", "set", "author", "rejected", "--group", "auth")
     assert findling("glossary", "list")[:2] == (1, "")
-    assert findling("glossary", "list", "--all")[:2] == (0, "rejected  auth  author  user\n")
+    assert findling("glossary", "list", "all")[:2] == (0, "rejected  auth  author  user\n")
     findling("glossary", "add", "auth", "login")
     code, out, _ = findling("glossary", "list", "--json")
     document = json.loads(out)
     assert code == 0
     assert document["groups"] == [{"canonical": "auth", "aliases": ["login"]}]
     assert (document["protected"], "terms" in document) == ([], False)
-    terms = json.loads(findling("glossary", "list", "--json", "--all")[1])["terms"]
+    terms = json.loads(findling("glossary", "list", "all", "--json")[1])["terms"]
     assert {(term["surface"], term["status"]) for term in terms} == {
         ("auth", "canonical"),
         ("login", "alias"),
@@ -68,15 +68,15 @@ def suggested(findling: Findling, indexed: Path, tmp_path: Path) -> Path:
 
 
 def test_pending_then_approve(findling: Findling, suggested: Path) -> None:
-    code, out, err = findling("glossary", "list", "--pending")
+    code, out, err = findling("glossary", "list", "pending")
     assert (code, out) == (0, "TTL  time to live  acronym  a b␛\n")
     assert "1 pending" in err
-    assert json.loads(findling("glossary", "list", "--pending", "--json")[1])["pending"][0]["surface"] == "TTL"
+    assert json.loads(findling("glossary", "list", "pending", "--json")[1])["pending"][0]["surface"] == "TTL"
     code, _, err = findling("glossary", "set", "ttl", "canonical")
     assert code == 0
     assert "TTL is the name of a group" in err
     assert findling("glossary", "list")[1] == "TTL  time to live\n"
-    assert findling("glossary", "list", "--pending")[:2] == (1, "")
+    assert findling("glossary", "list", "pending")[:2] == (1, "")
 
 
 def test_reject_is_for_good_and_remove_is_not(findling: Findling, suggested: Path) -> None:
@@ -85,7 +85,7 @@ def test_reject_is_for_good_and_remove_is_not(findling: Findling, suggested: Pat
     code, _, err = findling("glossary", "set", "TTL", "rejected")
     assert (code, err) == (0, "findling: TTL will not be suggested for time to live again\n")
     findling("glossary", "import", str(suggested))
-    assert findling("glossary", "list", "--pending")[0] == 1
+    assert findling("glossary", "list", "pending")[0] == 1
 
 
 def test_protect_and_off(findling: Findling, indexed: Path) -> None:
@@ -109,7 +109,7 @@ def test_merge(findling: Findling, indexed: Path) -> None:
 
 def test_what_is_exported_can_be_imported(findling: Findling, indexed: Path, tmp_path: Path) -> None:
     findling("glossary", "add", "인증", "auth")
-    code, out, _ = findling("glossary", "list", "--export")
+    code, out, _ = findling("glossary", "list", "export")
     document = json.loads(out)
     assert (code, document["schema"]) == (0, 1)
     assert set(document["terms"][0]) == {"group", "key", "surface", "status", "source", "snippet", "decided_at"}
@@ -118,7 +118,7 @@ def test_what_is_exported_can_be_imported(findling: Findling, indexed: Path, tmp
     findling("glossary", "add", "quota", "limit")
     code, _, err = findling("glossary", "import", "--replace", str(file))
     assert (code, err) == (0, "findling: 0 terms put in, 2 dropped\n")
-    assert findling("glossary", "list", "--export")[1] == out
+    assert findling("glossary", "list", "export")[1] == out
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_wrong_file_is_refused(findling: Findling, indexed: Path, tmp_path: Pa
     code, _, err = findling("glossary", "import", str(file))
     assert code == 2
     assert problem in err
-    assert "try: findling glossary list --export" in err
+    assert "try: findling glossary list export" in err
 
 
 def test_a_file_that_is_not_there_is_named(findling: Findling, indexed: Path) -> None:

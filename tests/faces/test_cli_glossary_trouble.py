@@ -26,11 +26,11 @@ def test_a_model_that_is_down_is_a_note_beside_the_list(
     monkeypatch.setenv("FINDLING_CHAT_MODEL", "ollama:qwen3")
     monkeypatch.setenv("FINDLING_CHAT_BASE_URL", f"{server.url}/v1")
     server.then(401, {"error": {"message": "no such key"}}, times=2)
-    code, out, err = findling("glossary", "list", "--pending")
+    code, out, err = findling("glossary", "list", "pending")
     assert code == 0
     assert out.startswith("TTL  Time To Live  acronym  ")
     assert "findling: no language model was asked: " in err
     assert err.index("401") < err.index("  try: ") < err.index("1 pending")
-    code, out, err = findling("glossary", "list", "--pending", "--json")
+    code, out, err = findling("glossary", "list", "pending", "--json")
     assert (code, [term["surface"] for term in json.loads(out)["pending"]]) == (0, ["TTL"])
     assert "no language model was asked" in err

@@ -208,14 +208,14 @@ def test_glob_lists_what_is_indexed(project: Path, findling: Call) -> None:
 def test_search_lists_all_files_behind_the_best_hits(project: Path, findling: Call) -> None:
     for number in range(150):  # more than any other facet lists
         (project / "docs" / f"note-{number:03}.md").write_text(f"# Note {number}\n\nA login of somebody.\n")
-    code, out, _ = findling("search", "--all", "-k", "1", "login")
+    code, out, _ = findling("search", "--facet", "file", "-k", "1", "login")
     head, listed = out.split("\n\n152 files with 152 passages that match:\n")
     assert code == 0
     assert head
     paths = [line.split()[1] for line in listed.splitlines()]
     assert len(paths) == 152
     assert {"src/auth.py", "docs/guide.md", "docs/note-149.md"} <= set(paths)
-    facets = json.loads(findling("search", "--all", "--json", "-k", "1", "login")[1])["facets"]
+    facets = json.loads(findling("search", "--facet", "file", "--json", "-k", "1", "login")[1])["facets"]
     assert sorted(facets["file"]) == sorted(paths)
 
 

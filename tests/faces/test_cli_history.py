@@ -61,12 +61,16 @@ def test_scores_do_not_tell_what_was_there_before(
         monkeypatch.setenv("FINDLING_HOME", places[place])
         assert findling("index")[0] == 0
     with daemon_of(Path(places["served"]), root, "--no-watch"):
-        before = answers("alone", "--no-daemon")
+        before = answers("alone", "--set", "serve.use=never")
         for number in range(CHANGED):
             (root / f"m{number}.py").write_text(texts[-number - 1])
         for number in range(CHANGED, CHANGED + DELETED):
             (root / f"m{number}.py").unlink()
-        alone, served, fresh = answers("alone", "--no-daemon"), answers("served"), answers("fresh", "--no-daemon")
+        alone, served, fresh = (
+            answers("alone", "--set", "serve.use=never"),
+            answers("served"),
+            answers("fresh", "--set", "serve.use=never"),
+        )
     assert sum(map(len, fresh)) > len(QUESTIONS)
     assert before != fresh
     for one in (alone, served):

@@ -42,7 +42,7 @@ def test_a_new_user_finds_what_shares_no_word(notes: Path, findling: Findling) -
 def test_explain_tells_both_legs_and_the_weights(notes: Path, findling: Findling) -> None:
     findling("index")
     findling("refine")
-    code, out, _ = findling("quarterly revenue growth", "--explain", "--alpha", "0.5")
+    code, out, _ = findling("quarterly revenue growth", "--explain", "--set", "search.alpha=0.5")
     assert code == 0
     assert "why: keyword rank 1, BM25" in out
     assert "semantic rank 1, cosine 0." in out
@@ -70,9 +70,9 @@ def test_modes(notes: Path, findling: Findling) -> None:
 @pytest.mark.parametrize(
     ("args", "named"),
     [
-        (("--alpha", "1.5"), "1.5"),
-        (("--alpha", "much"), "much"),
-        (("--fusion", "sum"), "sum"),
+        (("--set", "search.alpha=1.5"), "1.5"),
+        (("--set", "search.alpha=much"), "much"),
+        (("--set", "search.fusion=sum"), "sum"),
         (("--set", "search.mode"), "search.mode"),
         (("--set", "search.moode=keyword"), "search.moode"),
         (("--set", "search.min_score=7"), "7"),
@@ -131,12 +131,13 @@ def test_gentle_readers_of_a_home_read_one_after_another(notes: Path, findling: 
         assert engine.refine().read > 0, "a reader that is asked for waits for none"
 
 
-def test_refine_needs_an_index_and_a_model(notes: Path, findling: Findling) -> None:
+def test_refine_needs_an_index_and_a_model(notes: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = findling("refine")
     assert code == 2
     assert "not indexed" in err
     findling("index")
-    code, _, err = findling("refine", "--set", "semantic.model=none")
+    monkeypatch.setenv("FINDLING_SEMANTIC_MODEL", "none")
+    code, _, err = findling("refine")
     assert code == 2
     assert "no model" in err
 

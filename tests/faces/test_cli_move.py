@@ -67,12 +67,12 @@ def answers(computer: Computer) -> list[object]:
 def test_there_and_back(computer: Computer, made: Path, url: str, postgres: PostgresServer) -> None:
     before, folder = answers(computer), computer.folder / "workspaces" / "notes"
     place = f"{url}#moved"
-    said = computer.run("move", "notes", place)
+    said = computer.run("workspaces", "set", "notes", "--to", place)
     assert "200 of 200 answers are the same" in said
     assert (folder / "place.url").read_text() == place
     assert not list(folder.glob("index.sqlite*"))
     assert answers(computer) == before
-    assert "already" in computer.run("move", "notes", place)
+    assert "already" in computer.run("workspaces", "set", "notes", "--to", place)
     other = Computer(computer.folder.with_name("b"))
     assert "captain prefers" in other.run("--store", place, "recall", "captain")
     # Its files are still followed from here.
@@ -82,12 +82,12 @@ def test_there_and_back(computer: Computer, made: Path, url: str, postgres: Post
     computer.run("--workspace", "notes", "submarine", code=1)
     assert answers(computer) == before
 
-    assert "200 of 200" in computer.run("move", "notes", "home")
+    assert "200 of 200" in computer.run("workspaces", "set", "notes", "--to", "home")
     assert not (folder / "place.url").exists()
     with sqlite3.connect(folder / "index.sqlite") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert answers(computer) == before
-    assert "already" in computer.run("move", "notes", "home")
+    assert "already" in computer.run("workspaces", "set", "notes", "--to", "home")
     assert not list(folder.parent.glob(".moving-*"))
     # Nobody else goes on with what was left there, and it can be deleted.
     assert "no workspace" in other.run("--store", place, "ferry", code=2)
@@ -129,7 +129,7 @@ def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> N
             assert reader.poll() is None, reader.communicate()
             time.sleep(0.1)
         assert "read on" in status
-        assert "200 of 200" in computer.run("move", "notes", f"{url}#read")
+        assert "200 of 200" in computer.run("workspaces", "set", "notes", "--to", f"{url}#read")
         assert reader.wait() == 0
     assert "read 0 of" not in computer.run("status", "--workspace", "notes"), "vectors move, too"
     assert answers(computer) == before
@@ -139,15 +139,15 @@ def test_a_place_with_other_content_is_refused(computer: Computer, url: str) -> 
     other = Computer(computer.folder.with_name("b"))
     other.run("workspaces", "create", "theirs", "--place", f"{url}#theirs")
     other.run("remember", "this is theirs", "--workspace", "theirs")
-    assert "holds other content" in computer.run("move", "notes", f"{url}#theirs", code=2)
+    assert "holds other content" in computer.run("workspaces", "set", "notes", "--to", f"{url}#theirs", code=2)
     assert "captain" in computer.run("--workspace", "notes", "recall", "captain")
     assert "this is theirs" in other.run("--workspace", "theirs", "recall", "theirs")
 
 
 def test_a_wrong_place_is_a_clear_error(computer: Computer, url: str) -> None:
     for to, said in (("nowhere", "is no place"), (url, "names no workspace"), ("file:///tmp/x", "is no place")):
-        assert said in computer.run("move", "notes", to, code=2)
-    assert "there is no workspace" in computer.run("move", "nothing", f"{url}#x", code=2)
+        assert said in computer.run("workspaces", "set", "notes", "--to", to, code=2)
+    assert "there is no workspace" in computer.run("workspaces", "set", "nothing", "--to", f"{url}#x", code=2)
 
 
 @pytest.mark.parametrize("way", ["there", "back"])
@@ -156,15 +156,15 @@ def test_a_killed_move_loses_nothing_and_continues(computer: Computer, url: str,
     place = f"{url}#killed-{way}"
     to = place
     if way == "back":
-        computer.run("move", "notes", place)
+        computer.run("workspaces", "set", "notes", "--to", place)
         to = "home"
-    command = [sys.executable, "-m", "findling", "move", "notes", to]
+    command = [sys.executable, "-m", "findling", "workspaces", "set", "notes", "--to", to]
     for wait_s in sample((0.7, 1.1, 1.5, 2.0, 2.5), short=2):
         with BoundedProcess(command, cwd=computer.folder, env=computer.environment) as mover:
             time.sleep(wait_s)
             mover.send_signal(signal.SIGKILL)
         assert answers(computer) == before
-    said = computer.run("move", "notes", to)
+    said = computer.run("workspaces", "set", "notes", "--to", to)
     assert re.search(r"200 of 200|already", said)
     assert answers(computer) == before
     assert not list(computer.folder.glob("workspaces/.moving-*"))

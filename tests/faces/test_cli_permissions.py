@@ -16,20 +16,20 @@ Call = Callable[..., tuple[int, str, str]]
 def test_a_folder_is_shared_and_taken_back(project: Path, findling: Call) -> None:
     assert findling("index")[0] == 0
     assert findling("--as", "user:ann", "login") == (1, "", 'findling: no match for "login"; unknown terms: login\n')
-    assert findling("permissions", "join", "user:ann", "group:eng")[0] == 0
+    assert findling("permissions", "share", "group:eng", "user:ann")[0] == 0
     assert findling("permissions", "share", "docs/", "group:eng")[2] == "findling: group:eng may see path:docs\n"
     code, out, _ = findling("--as", "user:ann", "login", "--format", "files")
     assert (code, out) == (0, "docs/guide.md\n")
     told = findling("permissions", "check", "user:ann", "docs/guide.md")
     assert told == (0, "yes: path:docs is shared with group:eng\n", "findling: user:ann is everyone, group:eng\n")
     assert findling("permissions", "check", "user:ann", "src/auth.py")[0] == 1
-    assert findling("permissions", "deny", "docs/guide.md", "user:ann")[0] == 0
+    assert findling("permissions", "share", "docs/guide.md", "!user:ann")[0] == 0
     assert findling("--as", "user:ann", "login")[0] == 1
-    assert findling("permissions", "deny", "--remove", "docs/guide.md", "user:ann")[0] == 0
+    assert findling("permissions", "share", "--remove", "docs/guide.md", "!user:ann")[0] == 0
     assert findling("--as", "user:ann", "login")[0] == 0
     assert findling("permissions", "share", "--remove", "docs", "group:eng")[0] == 0
     assert findling("--as", "user:ann", "login")[0] == 1
-    assert findling("permissions", "join", "--remove", "user:ann", "group:eng")[0] == 0
+    assert findling("permissions", "share", "--remove", "group:eng", "user:ann")[0] == 0
     assert findling("permissions", "list")[0] == 1
 
 
@@ -45,7 +45,7 @@ def test_every_file_that_is_read_again_keeps_its_rights(project: Path, findling:
 
 def test_relations_are_listed(project: Path, findling: Call) -> None:
     findling("index")
-    findling("permissions", "join", "user:ann", "group:eng")
+    findling("permissions", "share", "group:eng", "user:ann")
     findling("permissions", "share", "src", "group:eng", "role:auditor")
     code, out, _ = findling("permissions", "list")
     assert (code, out.splitlines()) == (
@@ -59,8 +59,8 @@ def test_relations_are_listed(project: Path, findling: Call) -> None:
 MISTAKES = (
     (("permissions", "share", "docs", "ann"), "'ann' is no principal"),
     (("permissions", "share", "nowhere", "user:ann"), "there is no nowhere here"),
-    (("permissions", "join", "user:ann", "user:bob"), "nobody can be a member of user:bob"),
-    (("permissions", "join", "group:a", "group:a"), "group:a is above group:a already"),
+    (("permissions", "share", "user:bob", "user:ann"), "nobody can be a member of user:bob"),
+    (("permissions", "share", "group:a", "group:a"), "group:a is above group:a already"),
     (("--as", "ann", "login"), "'ann' is no principal"),
     (("fetch", "docs/guide.md", "--as", "user:ann"), "there is no docs/guide.md in the index"),
     (("permissions", "check", "user:ann", "docs/none.md"), "there is no docs/none.md in the index"),

@@ -27,16 +27,15 @@ def first(tmp_path: Path) -> Computer:
     return Computer(tmp_path / "a")
 
 
-@pytest.mark.parametrize("legs", ["local", "server"])
 def test_a_host_without_the_files_gets_its_graph_behind_a_question(
-    tmp_path: Path, postgres: PostgresServer, first: Computer, tree: Path, legs: str
+    tmp_path: Path, postgres: PostgresServer, first: Computer, tree: Path
 ) -> None:
     place = postgres.place()
     (tree / "long.md").write_text("# Long\n\n" + "The lighthouse of Borkum is old. " * 12_000)
     first.run("--store", place, "index", str(tree))
     tree.rename(tree.with_name("away"))
     usual = {"FINDLING_SEMANTIC_REFINE": "background", "FINDLING_SEMANTIC_MODEL": "none"}
-    second = Computer(tmp_path / "b", FINDLING_SEARCH_LEGS=legs, **usual)
+    second = Computer(tmp_path / "b", **usual)
     told = second.run("--store", place, "related", "Borkum", code=1)
     assert "ask again in a moment" in told
     assert "findling index" not in told, "which this host refuses"
@@ -56,9 +55,9 @@ def test_a_role_that_may_only_read_is_told_that_no_graph_will_come(
         connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'visitor'".encode())
         connection.execute(f"GRANT USAGE ON SCHEMA findling TO {role}".encode())
         connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA findling TO {role}".encode())
-    visitor = Computer(tmp_path / "b", FINDLING_SEARCH_LEGS="server")
+    visitor = Computer(tmp_path / "b")
     asked = "--store", place.replace("postgres:postgres@", f"{role}:visitor@")
-    writer = Computer(tmp_path / "c", FINDLING_SEARCH_LEGS="server")
+    writer = Computer(tmp_path / "c")
     writer.run("--store", place, "ferry")
     told = visitor.run(*asked, "related", "Borkum", code=1)
     assert "nothing can be written here" in told
@@ -122,12 +121,12 @@ def test_a_workspace_that_another_host_has_moved_away_is_missed(
     first.run("--store", place, "index", str(tree))
     second = Computer(tmp_path / "b")
     second.run("--store", place, "ferry")
-    second.run("move", name, "home")
+    second.run("workspaces", "set", name, "--to", "home")
     for words in (["ferry"], ["remember", "a secret"], ["doctor"], ["status"], ["grep", "ferry"]):
         told = first.run(*words, "--workspace", name, code=2)
         assert "there is no workspace any more at postgresql://postgres@127.0.0.1" in told
         assert f"findling workspaces drop {name}" in told
-    assert "there is no workspace any more" in first.run("move", name, "home", code=2)
+    assert "there is no workspace any more" in first.run("workspaces", "set", name, "--to", "home", code=2)
     with psycopg.connect(postgres.dsn) as connection:
         assert not connection.execute("SELECT FROM findling.workspaces WHERE name = %s", (name,)).fetchall()
     first.run("workspaces", "drop", name, "--yes")
@@ -142,10 +141,8 @@ def test_a_replica_is_searched(tmp_path: Path, first: Computer, tree: Path) -> N
         behind = Computer(tmp_path / "b")
         behind.run("--store", place, "ferry")
         first.run("--store", place, "remember", "The ferry is painted green.")
-        first.environment["FINDLING_SEARCH_LEGS"] = "server"
-        first.run("--store", place, "ferry")
         server.become_replica()
-        for host in (first, behind, Computer(tmp_path / "c"), Computer(tmp_path / "d", FINDLING_SEARCH_LEGS="server")):
+        for host in (first, behind, Computer(tmp_path / "c")):
             said = host.run("--store", place, "ferry")
             assert "harbour.md" in said
             assert "painted green" in said

@@ -64,13 +64,13 @@ def test_what_is_demanded_and_not_there_is_relaxed_apart(project: Path, findling
     document = json.loads(findling(question, "--json")[1])
     assert (document["hits"], document["total"]) == ([], 0)
     assert {"src/auth.py", "docs/guide.md"} <= {hit["path"] for hit in document["relaxed"]}
-    for strict in (("--no-relax",), ("--profile", "strict")):
+    for strict in (("--set", "search.relax=false"), ("--profile", "strict")):
         code, out, err = findling(question, *strict)
         assert (code, out, "relaxed" in err) == (1, "", False)
 
 
 def test_a_plan_is_carried_out_again(project: Path, findling: Findling, tmp_path: Path) -> None:
-    _, out, _ = findling("login token", "--words", "all", "-e", "md", "-k", "1", "--json")
+    _, out, _ = findling("login token", "--set", "search.words=all", "-e", "md", "-k", "1", "--json")
     first = json.loads(out)
     saved = tmp_path / "answer.json"
     saved.write_text(out)
@@ -261,11 +261,11 @@ def test_the_glossary_from_the_queue_to_the_receipt(project: Path, findling: Fin
     (project / "docs" / "sso.md").write_text("Single sign-on (SSO) is what we plan.\n\nPlans of SSO are old.\n")
     (project / "docs" / "plan.md").write_text("We want single sign-on.\n")
     findling("index")
-    code, out, _ = findling("glossary", "list", "--pending")
+    code, out, _ = findling("glossary", "list", "pending")
     assert (code, "SSO" in out, "acronym" in out) == (0, True, True)
     assert findling("SSO -path:sso", "-l")[0] == 1
     assert findling("glossary", "set", "SSO", "approved")[0] == 0
     code, out, _ = findling("SSO -path:sso", "--explain")
     assert code == 0
     assert "for SSO: the glossary's group Single sign-on" in out
-    assert findling("glossary", "list", "--pending")[0] == 1
+    assert findling("glossary", "list", "pending")[0] == 1

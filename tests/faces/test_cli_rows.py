@@ -45,6 +45,10 @@ def url_of(database: psycopg.Connection[Any]) -> str:
     return f"postgresql://{info.user}:{info.password}@{info.host}:{info.port}/{info.dbname}"
 
 
+def mapped(*pairs: str) -> list[str]:
+    return [part for pair in pairs for part in ("--mapping", pair)]
+
+
 def stored(project: Path, rid: str) -> Document:
     with open_engine(project) as engine:
         found = engine.writer.store.document(rid)
@@ -59,8 +63,8 @@ def rids(project: Path) -> list[str]:
 
 def test_rows_are_found_beside_files(project: Path, findling: Run, database: psycopg.Connection[Any]) -> None:
     database.execute(TICKETS)
-    columns = ["--text", "body,answer", "--title", "subject", "--time", "updated_at", "--tags", "labels"]
-    code, out, err = findling("import", "--from-postgres", url_of(database), "--table", "tickets", *columns)
+    columns = mapped("text=body,answer", "title=subject", "time=updated_at", "tags=labels")
+    code, out, err = findling("import", "--from-postgres", url_of(database), *mapped("table=tickets"), *columns)
     assert (code, out) == (0, "postgres:public.tickets: 2 rows read, 2 new or changed, 0 deleted\n"), err
     code, out, _ = findling("login session")
     assert "postgres:public.tickets/2" in out
@@ -76,8 +80,14 @@ def test_a_cursor_reads_on_and_a_full_pass_notices_what_is_gone(
     project: Path, findling: Run, database: psycopg.Connection[Any]
 ) -> None:
     database.execute(TICKETS)
-    command = ["import", "--from-postgres", url_of(database), "--table", "public.tickets", "--text", "body", "--json"]
-    command += ["--cursor", "updated_at"]
+    command = [
+        "import",
+        "--from-postgres",
+        url_of(database),
+        *mapped("table=public.tickets", "text=body"),
+        "--json",
+    ]
+    command += mapped("cursor=updated_at")
 
     def report(*more: str) -> tuple[int, int, int]:
         code, out, err = findling(*command, *more)
@@ -98,7 +108,7 @@ def test_a_cursor_reads_on_and_a_full_pass_notices_what_is_gone(
     database.execute("update tickets set body = '', updated_at = '2026-03-04' where id = 1")
     assert report() == (1, 1, 0)
     assert rids(project) == ["postgres:public.tickets/0"]
-    assert report("--title", "subject")[0] == 2  # other columns make other resources of every row
+    assert report(*mapped("title=subject"))[0] == 2  # other columns make other resources of every row
 
 
 def test_values_of_odd_types(project: Path, findling: Run, database: psycopg.Connection[Any]) -> None:
@@ -149,17 +159,38 @@ def test_values_of_odd_types(project: Path, findling: Run, database: psycopg.Con
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--table", "tikets", "--text", "body"], ["there is no table tikets", "public.tickets instead"]),
-        (["--table", "tickets", "--text", "bodi"], ["public.tickets has no column bodi", "body instead"]),
-        (["--table", "tickets", "--text", "body", "--time", "labels"], ["labels", "text[], which is no time"]),
-        (["--table", "tickets"], ["does not say its text", "--text COLUMN"]),
-        (["--text", "body"], ["does not say its table"]),
-        (["--table", "names", "--text", "subject"], ["public.names has no primary key", "--id COLUMN"]),
-        (["--table", "tickets", "--text", "secret"], ["may not read the column secret"]),
-        (["--table", "hidden.notes", "--text", "note"], ["may not use the schema hidden", "GRANT USAGE"]),
-        (["--table", "tickets", "--text", "raw"], ["no column of public.tickets holds text"]),
-        (["--table", "broken", "--id", "id", "--text", "body"], ["permission denied", "GRANT SELECT"]),
-        (["--table", "tickets", "--text", "body", "--cursor", "place"], ["the cursor have no order"]),
+        (
+            [*mapped("table=tikets", "text=body")],
+            ["there is no table tikets", "public.tickets instead"],
+        ),
+        (
+            [*mapped("table=tickets", "text=bodi")],
+            ["public.tickets has no column bodi", "body instead"],
+        ),
+        (
+            [*mapped("table=tickets", "text=body", "time=labels")],
+            ["labels", "text[], which is no time"],
+        ),
+        ([*mapped("table=tickets")], ["does not say its text", "--mapping text=COLUMN"]),
+        ([*mapped("text=body")], ["does not say its table"]),
+        (
+            [*mapped("table=names", "text=subject")],
+            ["public.names has no primary key", "--mapping id=COLUMN"],
+        ),
+        ([*mapped("table=tickets", "text=secret")], ["may not read the column secret"]),
+        (
+            [*mapped("table=hidden.notes", "text=note")],
+            ["may not use the schema hidden", "GRANT USAGE"],
+        ),
+        ([*mapped("table=tickets", "text=raw")], ["no column of public.tickets holds text"]),
+        (
+            [*mapped("table=broken", "id=id", "text=body")],
+            ["permission denied", "GRANT SELECT"],
+        ),
+        (
+            [*mapped("table=tickets", "text=body", "cursor=place")],
+            ["the cursor have no order"],
+        ),
     ],
 )
 def test_a_wrong_name_or_right_is_named(
@@ -206,7 +237,7 @@ def test_a_wrong_name_or_right_is_named(
 )
 def test_a_server_that_cannot_be_reached(project: Path, findling: Run, postgres: PostgresServer, place: str) -> None:
     url = place.format(port=postgres.port)
-    code, out, err = findling("import", "--from-postgres", url, "--table", "t", "--text", "b")
+    code, out, err = findling("import", "--from-postgres", url, *mapped("table=t", "text=b"))
     assert (code, out) == (2, "")
     assert err
     assert "hush" not in err
@@ -214,7 +245,7 @@ def test_a_server_that_cannot_be_reached(project: Path, findling: Run, postgres:
 
 def test_flags_that_do_not_go_together(project: Path, findling: Run) -> None:
     assert "nothing to import" in findling("import")[2]
-    assert "--table is for rows" in findling("import", "bundle.zip", "--table", "x")[2]
+    assert "--mapping is for rows" in findling("import", "bundle.zip", *mapped("table=x"))[2]
     assert "goes with no bundle" in findling("import", "bundle.zip", "--from-postgres", "postgresql://x")[2]
     (project / "m.toml").write_text('tabel = "x"')
     flags = ["import", "--from-postgres", "postgresql://127.0.0.1:1/x", "--mapping"]
@@ -240,12 +271,12 @@ def test_nothing_is_written_and_a_timeout_of_the_server_holds(
         """
     )
     url = url_of(database)
-    code, _, err = findling("import", "--from-postgres", url, "--table", "writing", "--id", "id", "--text", "body")
+    code, _, err = findling("import", "--from-postgres", url, *mapped("table=writing", "id=id", "text=body"))
     assert code == 2
     assert "read-only transaction" in err
     assert database.execute("select count(*) from log").fetchone() == (0,)
     url += "?options=-c%20statement_timeout%3D300"
-    code, _, err = findling("import", "--from-postgres", url, "--table", "slow", "--id", "id", "--text", "body")
+    code, _, err = findling("import", "--from-postgres", url, *mapped("table=slow", "id=id", "text=body"))
     assert code == 2
     assert "statement timeout" in err
     assert "raise statement_timeout" in err
@@ -261,15 +292,20 @@ def test_rows_without_cursor_or_id_and_ids_that_repeat(
             (repeat('long', 300), 'five', 'infinity')
         """
     )
-    command = ["import", "--from-postgres", url_of(database), "--table", "t", "--id", "id", "--text", "body"]
+    command = [
+        "import",
+        "--from-postgres",
+        url_of(database),
+        *mapped("table=t", "id=id", "text=body"),
+    ]
     code, out, err = findling(*command)
     assert (code, out) == (0, "postgres:public.t: 5 rows read, 3 new or changed, 0 deleted\n")
     assert "1 row left out" in err
     assert "1 row had the id of another one" in err
     assert max(map(len, rids(project))) < 450
-    assert findling(*command, "--cursor", "at")[0] == 0
+    assert findling(*command, *mapped("cursor=at"))[0] == 0
     database.execute("insert into t values ('c', 'six', null)")
-    code, out, _ = findling(*command, "--cursor", "at", "--json")
+    code, out, _ = findling(*command, *mapped("cursor=at"), "--json")
     told = json.loads(out)
     assert (told["read"], told["changed"], told["cursor"]) == (6, 1, "2026-01-01 00:00:00+00")
 
@@ -281,7 +317,7 @@ def test_rows_of_another_database_do_not_mix(
     with psycopg.connect(postgres.dsn, autocommit=True) as other:
         other.execute("create table if not exists tickets (id int primary key, body text)")
         other.execute("insert into tickets values (7, 'Elsewhere.') on conflict do nothing")
-    words = ["--table", "tickets", "--text", "body"]
+    words = [*mapped("table=tickets", "text=body")]
     assert findling("import", "--from-postgres", url_of(database), *words)[0] == 0
     code, _, err = findling("import", "--from-postgres", postgres.dsn, *words)
     assert code == 2
@@ -292,7 +328,7 @@ def test_rows_of_another_database_do_not_mix(
 
 def test_rights_that_were_given_stay(project: Path, findling: Run, database: psycopg.Connection[Any]) -> None:
     database.execute(TICKETS)
-    command = ["import", "--from-postgres", url_of(database), "--table", "tickets", "--text", "body"]
+    command = ["import", "--from-postgres", url_of(database), *mapped("table=tickets", "text=body")]
     assert findling(*command)[0] == 0
     with open_engine(project) as engine:
         document = engine.writer.store.document("postgres:public.tickets/1")

@@ -122,17 +122,18 @@ def test_a_file_of_its_own(indexed: Path, findling: Findling, tmp_path: Path) ->
         "",
         "findling: there are no snapshots\n  try: findling snapshot create\n",
     )
-    assert findling("snapshot", "restore", "--check", "--from", str(file))[0] == 0
-    assert findling("snapshot", "restore", "--from", str(file), "--yes")[0] == 0
+    assert findling("snapshot", "restore", "--check", str(file))[0] == 0
+    assert findling("snapshot", "restore", str(file), "--yes")[0] == 0
     code, _, err = findling("snapshot", "create", "--to", str(file))
     assert (code, "there already" in err) == (2, True)
-    code, _, err = findling("snapshot", "create", "--to", str(file), "--keep", "3")
+    code, _, err = findling("snapshot", "create", "--to", str(file), "--name", "x")
     assert code == 2
 
 
 def test_retention_and_dropping(indexed: Path, findling: Findling) -> None:
+    assert findling("config", "set", "snapshot.keep", "2")[0] == 0
     for name in ("a", "b", "c"):
-        assert findling("snapshot", "create", "--name", name, "--keep", "2")[0] == 0
+        assert findling("snapshot", "create", "--name", name)[0] == 0
     assert [line.split()[0] for line in findling("snapshot", "list")[1].splitlines()] == ["c", "b"]
     assert findling("snapshot", "drop", "b")[:2] == (0, "")
     assert [line.split()[0] for line in findling("snapshot", "list")[1].splitlines()] == ["c"]
@@ -168,7 +169,7 @@ def test_a_damaged_index_leads_back_to_a_snapshot(indexed: Path, findling: Findl
     connection.execute("DELETE FROM bodies")
     connection.commit()
     connection.close()
-    code, out, err = findling("snapshot", "create", "--keep", "1")
+    code, out, err = findling("snapshot", "create")
     assert (code, out) == (2, "")
     assert "try: findling snapshot restore one" in err
     code, out, _ = findling("doctor")

@@ -137,7 +137,7 @@ def both(served: Served, findling: Findling, *args: str, questions: int = 1) -> 
     before = asked(served.daemon)
     through = findling("search", *args)
     assert asked(served.daemon) - before == questions, through
-    alone = findling("search", "--no-daemon", *args)
+    alone = findling("search", "--set", "serve.use=never", *args)
     assert asked(served.daemon) - before == questions, "nobody asked the daemon"
     assert without_times(through) == without_times(alone)
     return through
@@ -167,10 +167,10 @@ def without_times(outcome: tuple[int, str, str]) -> tuple[int, Any, str]:
         ("session token", "-k", "1"),
         ("session token", "-k", "2", "-C", "1"),
         ("session token", "--json"),
-        ("session token", "--jsonl"),
+        ("session token", "--format", "jsonl"),
         ("session token", "--files"),
         ("session token", "--format", "vimgrep"),
-        ("session token", "--color", "always"),
+        ("session token", "--set", "output.color=always"),
         ("session token", "--explain"),
         ("session token", "--explain", "--json"),
         ("session token", "--mode", "hybrid"),
@@ -178,23 +178,23 @@ def without_times(outcome: tuple[int, str, str]) -> tuple[int, Any, str]:
         ("session token", "--mode", "semantic", "--json"),
         ("session token", "--set", "search.limit=1"),
         ("session token", "--set", "search.typos=ignore", "--json"),
-        ("session token", "--mode", "hybrid", "--alpha", "0.9", "--fusion", "rrf", "--json"),
-        ("session token", "--words", "all"),
-        ("session token", "--min-score", "0.5"),
+        ("session token", "--mode", "hybrid", "--set", "search.alpha=0.9", "--set", "search.fusion=rrf", "--json"),
+        ("session token", "--set", "search.words=all"),
+        ("session token", "--set", "search.min_score=0.5"),
         ("session token", "--profile", "mine", "--json"),
         ("session token", "--as", "user:ann", "--mode", "hybrid", "--json"),
         ("session token", "--as", "user:nobody"),
         ("session token", "-e", "md"),
-        ("session token", "-E", "md", "--json"),
-        ("session token", "-x", "spoon"),
+        ("session token -ext:md", "--json"),
+        ("session token -/sp+oon/",),
         ("session token", "--path", "docs"),
-        ("session token", "--type", "file", "--lang", "markdown"),
-        ("session token", "--tag", "none"),
-        ("session token", "--author", "nobody"),
-        ("session token", "--after", "2001-01-31", "--before", "2101-01-31"),
-        ("session token", "--before", "2001-01-31"),
-        ("session token", "--history"),
-        ("session token", "--group", "resource", "--json"),
+        ("session token lang:markdown", "--type", "file"),
+        ("session token tag:none",),
+        ("session token author:nobody",),
+        ("session token after:2001-01-31 before:2101-01-31",),
+        ("session token before:2001-01-31",),
+        ("session token", "--set", "search.heads=false"),
+        ("session token", "--set", "search.group=resource", "--json"),
         ("session token", "--facet", "ext", "--facet", "path"),
         ("session token", "--facet", "ext", "--json"),
         ("session token", "--no-index"),
@@ -296,7 +296,7 @@ def test_every_folder_means_the_same(
     monkeypatch.chdir(served.root / folder)
     if folder == ".." and not options:  # nothing is indexed there, and nothing may be
         options = ("--no-index",)
-        assert findling("session token", *options) == findling("session token", *options, "--no-daemon")
+        assert findling("session token", *options) == findling("session token", *options, "--set", "serve.use=never")
         return
     both(served, findling, "session token", *options)
 
@@ -315,7 +315,15 @@ def test_a_context_in_the_environment_means_the_same(
 def test_several_questions_and_pages(served: Served, findling: Findling, tmp_path: Path) -> None:
     lines = ["session token", "qwertyuiop", "login"] * 12
     (tmp_path / "queries").write_text("\n".join(lines))
-    for options in ((), ("--json",), ("--jsonl",), ("--files",)):
+    for options in (
+        (),
+        ("--json",),
+        (
+            "--format",
+            "jsonl",
+        ),
+        ("--files",),
+    ):
         both(served, findling, "-Q", str(tmp_path / "queries"), *options, questions=len(lines))
     first = json.loads(both(served, findling, "session token", "-k", "1", "--json")[1])
     assert first["next_cursor"]
@@ -324,7 +332,7 @@ def test_several_questions_and_pages(served: Served, findling: Findling, tmp_pat
 
 
 def test_a_plan_means_the_same(served: Served, findling: Findling, tmp_path: Path) -> None:
-    found = findling("session token", "docs", "-e", "md", "--words", "all", "--json")[1]
+    found = findling("session token", "docs", "-e", "md", "--set", "search.words=all", "--json")[1]
     (tmp_path / "plan.json").write_text(found)
     again = json.loads(both(served, findling, "--plan", str(tmp_path / "plan.json"), "--json")[1])
     assert [hit["id"] for hit in again["hits"]] == [hit["id"] for hit in json.loads(found)["hits"]]
@@ -346,14 +354,15 @@ def test_a_plan_means_the_same(served: Served, findling: Findling, tmp_path: Pat
     ids=" ".join,
 )
 def test_errors_are_the_same(findling: Findling, args: tuple[str, ...]) -> None:
-    assert without_times(findling("search", *args)) == without_times(findling("search", "--no-daemon", *args))
+    alone = findling("search", *args, "--set", "serve.use=never")
+    assert without_times(findling("search", *args)) == without_times(alone)
 
 
 def test_explain_says_who_answered(served: Served, findling: Findling) -> None:
     assert f"answered by the daemon of process {served.daemon.state.pid}" in findling("login", "--explain")[2]
     assert "answered by" not in findling("login")[2]
     assert json.loads(findling("login", "--json")[1])["served_by"] == f"the daemon of process {served.daemon.state.pid}"
-    assert json.loads(findling("login", "--json", "--no-daemon")[1])["served_by"] == ""
+    assert json.loads(findling("login", "--json", "--set", "serve.use=never")[1])["served_by"] == ""
 
 
 def test_nobody_is_asked_against_the_settings(
@@ -467,7 +476,7 @@ def test_a_relative_path_in_a_setting_is_one_of_the_command(
     for spec in ("./mm", "mm"):
         found = with_model(spec)
         assert f"{tmp_path}/mm holds no tokenizer.json" in found[2], "it is found, and looked into"
-        assert without_times(found) == without_times(with_model(str(tmp_path / "mm"), "--no-daemon"))
+        assert without_times(found) == without_times(with_model(str(tmp_path / "mm"), "--set", "serve.use=never"))
     assert asked(served.daemon) == before + 2
 
 
@@ -488,8 +497,7 @@ def test_paths_in_settings_mean_the_same_in_every_folder(
             **{name: name for name in ("org/other", "/mm", "minilm", "openai:a/b", "ollama:.x", "none", "auto")},
         },
         "rerank.model": {"./mm": f"{tmp_path}/mm", "none": "none"},
-        "items.user_folder": {"own": f"{tmp_path}/own", "~/.ai": f"{home}/.ai", "": ""},
-        "store.home": {"own": f"{tmp_path}/own"},
+        "store.home": {"own": f"{tmp_path}/own", "~/.ai": f"{home}/.ai", "": ""},
         "search.profile": {"./mm": "./mm"},
     }
     for name, values in expected.items():

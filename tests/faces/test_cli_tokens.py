@@ -34,7 +34,7 @@ def test_a_token_is_made_used_and_revoked(project: Path, findling: Call, book: T
 def test_a_token_of_the_owner_with_all_options(project: Path, findling: Call, book: TokenBook) -> None:
     findling("workspaces", "create", "notes")
     code, out, err = findling(
-        "token", "create", "laptop", "--owner", "--scope", "read", "--scope", "write", "--days", "30", "--json",
+        "token", "create", "laptop", "--as", "owner", "--scope", "read", "--scope", "write", "--days", "30", "--json",
         *("--workspace", "notes", "--workspace", "nots"),
     )  # fmt: skip
     assert code == 0
@@ -49,7 +49,7 @@ def test_a_token_of_the_owner_with_all_options(project: Path, findling: Call, bo
 def test_tokens_are_listed_without_their_secrets(project: Path, findling: Call, book: TokenBook) -> None:
     secrets = [
         findling("token", "create", "zoe", "--as", "user:zoe", "--days", "9")[1].strip(),
-        findling("token", "create", "laptop", "--owner", "--scope", "write")[1].strip(),
+        findling("token", "create", "laptop", "--as", "owner", "--scope", "write")[1].strip(),
     ]
     book.caller(secrets[1])
     code, out, err = findling("token", "list")
@@ -76,19 +76,19 @@ def test_no_tokens_is_exit_code_1(project: Path, findling: Call, tmp_path: Path)
     [
         (("create",), "Missing argument 'NAME'"),
         (("create", "bot"), "whose rights has bot?"),
-        (("create", "bot", "--owner", "--as", "user:ann"), "not both"),
+        (("create", "bot", "--as", "owner", "--as", "user:ann"), "not both"),
         (("create", "bot", "--as", "ann"), "'ann' is no principal"),
-        (("create", "bot", "--owner", "--scope", "admin"), "'admin' is not one of"),
-        (("create", "bot", "--owner", "--days", "0"), "0 is not in the range"),
-        (("create", "bot", "--owner", "--workspace", ""), "needs a name"),
-        (("create", "a b", "--owner"), "no name of a token"),
-        (("create", "there", "--owner"), "there is a token there already"),
-        (("create", "bot", "--owner", "--forever"), "No such option"),
+        (("create", "bot", "--as", "owner", "--scope", "admin"), "'admin' is not one of"),
+        (("create", "bot", "--as", "owner", "--days", "0"), "0 is not in the range"),
+        (("create", "bot", "--as", "owner", "--workspace", ""), "needs a name"),
+        (("create", "a b", "--as", "owner"), "no name of a token"),
+        (("create", "there", "--as", "owner"), "there is a token there already"),
+        (("create", "bot", "--as", "owner", "--forever"), "No such option"),
         (("revoke", "nobody"), "there is no token nobody"),
     ],
 )
 def test_what_cannot_be_is_an_error(project: Path, findling: Call, args: tuple[str, ...], told: str) -> None:
-    findling("token", "create", "there", "--owner")
+    findling("token", "create", "there", "--as", "owner")
     code, out, err = findling("token", *args)
     assert (code, out) == (2, "")
     assert told in err
@@ -96,7 +96,7 @@ def test_what_cannot_be_is_an_error(project: Path, findling: Call, args: tuple[s
 
 
 def test_a_damaged_file_is_told_with_the_next_step(project: Path, findling: Call, tmp_path: Path) -> None:
-    findling("token", "create", "bot", "--owner")
+    findling("token", "create", "bot", "--as", "owner")
     (tmp_path / "workspaces" / ".tokens.json").write_text("{")
     code, out, err = findling("token", "list")
     assert (code, out) == (2, "")

@@ -85,12 +85,12 @@ def eventually(holds: Callable[[], object]) -> None:
 
 
 def watched(findling: Findling) -> dict[str, dict[str, object]]:
-    _, out, _ = findling("watch", "list", "--json")
+    _, out, _ = findling("status", "--list", "watched", "--json")
     return {each["root"]: each for each in json.loads(out)["watched"]}
 
 
 def test_the_list_is_kept(findling: Findling, project: Path) -> None:
-    code, out, err = findling("watch", "list")
+    code, out, err = findling("status", "--list", "watched")
     assert (code, out) == (1, "")
     assert "findling watch add PATH" in err
     code, out, err = findling("watch", "add")
@@ -99,7 +99,7 @@ def test_the_list_is_kept(findling: Findling, project: Path) -> None:
     assert "findling watch run" in err
     assert "already" in findling("watch", "add", ".")[2]
     assert findling("watch", "add", "docs/guide.md")[0] == 0
-    code, out, _ = findling("watch", "list")
+    code, out, _ = findling("status", "--list", "watched")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == [str(project), str(project / "docs" / "guide.md")]
     assert out.count("nobody is watching") == 2
@@ -145,7 +145,7 @@ def test_a_folder_that_is_gone_still_comes_off_the_list(findling: Findling, proj
     (project / "old").mkdir()
     assert findling("watch", "add", "old")[0] == 0
     (project / "old").rmdir()
-    assert "is gone" in findling("watch", "list")[1]
+    assert "is gone" in findling("status", "--list", "watched")[1]
     assert findling("watch", "add", "--remove", "old")[0] == 0
     assert watched(findling) == {}
 
@@ -161,7 +161,7 @@ def test_run_follows_the_list(findling: Findling, project: Path, runner: Callabl
     assert account["pid"] == watcher.process.pid
     assert account["by"] == "findling watch run"
     assert account["taken_in"] == {"added": 1, "updated": 0, "removed": 0}
-    assert f"watched by findling watch run ({watcher.process.pid})" in findling("watch", "list")[1]
+    assert f"watched by findling watch run ({watcher.process.pid})" in findling("status", "--list", "watched")[1]
     _, _, err = findling("watch", "add", "src")
     assert "nobody is watching" not in err
     second = runner(str(project))

@@ -25,7 +25,8 @@ def store(tmp_path: Path) -> Path:
 @pytest.fixture
 def team(findling: Findling, store: Path, project: Path) -> Path:
     """A shared workspace without files that holds a decision."""
-    assert findling("workspaces", "create", "team", "--shared")[0] == 0
+    assert findling("workspaces", "create", "team")[0] == 0
+    assert findling("workspaces", "set", "team", "--shared")[0] == 0
     with Engine(workspace_in(store / "team"), load_settings()) as engine:
         engine.add([(Resource(rid="decision:1", type="decision", title="Tokens"), "A session token lives a day.")])
     return store / "team"
@@ -77,7 +78,7 @@ def test_a_name_that_is_taken_is_an_error(findling: Findling, team: Path) -> Non
         ("create", "../up"),
         ("create", "x", "--root", "absent"),
         ("create", "x", "--place", "project"),
-        ("set", "team", "--quota-text", "plenty"),
+        ("set", "team", "--quota", "text=plenty"),
         ("set", "team", "--to", "project"),
         ("set", "team", "--to", "home", "--root", "."),
         ("set", "team", "--name", "a b"),
@@ -103,10 +104,10 @@ def test_what_cannot_be_done_ends_with_2_and_changes_nothing(
 
 
 def test_sharing_and_quotas_are_set(findling: Findling, team: Path) -> None:
-    code, _, err = findling("workspaces", "set", "team", "--not-shared", "--quota-text", "50MB")
+    code, _, err = findling("workspaces", "set", "team", "--not-shared", "--quota", "text=50MB")
     assert (code, err) == (0, "findling: team is not shared; quota: text 52,428,800\n")
-    assert "quota: resources 7, text 52,428,800" in findling("workspaces", "set", "team", "--quota-resources", "7")[2]
-    assert "quota: resources 7\n" in findling("workspaces", "set", "team", "--quota-text", "0")[2]
+    assert "quota: resources 7, text 52,428,800" in findling("workspaces", "set", "team", "--quota", "resources=7")[2]
+    assert "quota: resources 7\n" in findling("workspaces", "set", "team", "--quota", "text=0")[2]
 
 
 def test_an_index_moves_and_is_found(findling: Findling, project: Path) -> None:
@@ -216,14 +217,14 @@ def test_indexing_into_a_synced_folder_warns_too(
 
 def test_one_limit_is_set_without_the_others(findling: Findling) -> None:
     findling("workspaces", "create", "team")
-    findling("workspaces", "set", "team", "--quota-text", "50MB")
-    err = findling("workspaces", "set", "team", "--quota-resources", "10")[2]
+    findling("workspaces", "set", "team", "--quota", "text=50MB")
+    err = findling("workspaces", "set", "team", "--quota", "resources=10")[2]
     assert "resources 10, text 52,428,800" in err
 
 
 def test_what_a_quota_keeps_out_is_not_said_to_be_unreadable(findling: Findling, project: Path) -> None:
     findling("workspaces", "create", "docs", "--root", str(project))
-    findling("workspaces", "set", "docs", "--quota-resources", "1")
+    findling("workspaces", "set", "docs", "--quota", "resources=1")
     out = findling("index", str(project), "--workspace", "docs")[1]
     assert "could not be read" not in out
     assert "left out: " in out

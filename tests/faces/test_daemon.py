@@ -265,10 +265,10 @@ def test_a_port_that_is_taken_is_told(project: Path, place: Path, findling: Find
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--host", "0.0.0.0"), "others could connect to 0.0.0.0, and there is no token to know them by"),
-        (("--host", "::"), "others could connect to ::, and there is no token to know them by"),
-        (("--host", "no.such.host.invalid"), "no.such.host.invalid is no address of this machine"),
-        (("--host", "192.0.2.1"), "nothing can listen on 192.0.2.1:0"),
+        (("--set", "serve.host=0.0.0.0"), "others could connect to 0.0.0.0, and there is no token to know them by"),
+        (("--set", "serve.host=::"), "others could connect to ::, and there is no token to know them by"),
+        (("--set", "serve.host=no.such.host.invalid"), "no.such.host.invalid is no address of this machine"),
+        (("--set", "serve.host=192.0.2.1"), "nothing can listen on 192.0.2.1:0"),
         (("--port", "70000"), "serve.port must be"),
         (("--port", "x"), "serve.port must be"),
         (("--workspace", "nope"), "there is no workspace nope"),
@@ -288,7 +288,7 @@ def test_others_are_let_in_once_there_is_a_token(project: Path, place: Path, mon
     monkeypatch.setenv("FINDLING_INDEX_WORKERS", "1")
     place.mkdir()
     secret = TokenBook(place).create("ann", principals=None)
-    with daemon_of(place, project, "--host", "0.0.0.0", "--no-watch") as daemon:
+    with daemon_of(place, project, "--set", "serve.host=0.0.0.0", "--no-watch") as daemon:
         assert daemon.state.address == f"http://{daemon.state.host}:{daemon.state.port}"
         assert ask(daemon, "GET /v1/workspaces")[0] == 401
         assert ask(daemon, "GET /healthz")[0] == 200

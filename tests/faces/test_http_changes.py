@@ -17,7 +17,7 @@ from findling.faces.http.security.guards import Guard
 from findling.service.engine.engine import Engine
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
-from findling.stores.local.identity import STORE_FILE
+from findling.stores.local.legs import STORE_FILE
 from tests.faces.http_servers import Client, in_process, listening
 from tests.processes import PATIENCE_S
 

@@ -37,13 +37,13 @@ def test_what_is_no_longer_public_is_hidden_at_once(project: Path, findling: Fin
         assert len(fresh["hits"]) == 2
         assert (kept["hits"], kept["timings_ms"].keys()) == (fresh["hits"], {"search"})
         assert fresh["timings_ms"].keys() == {"search"}, "or a caller learns when something hidden is written"
-        for change in (("config", "set", "permissions.unset", "owner"), ("permissions", "policy", "owner")):
+        for change in (("config", "set", "permissions.unset", "owner"), ("permissions", "share", "*", "!everyone")):
             assert findling("config", "set", "permissions.unset", "public")[0] == 0
             assert answer(daemon, ann)["hits"] == fresh["hits"]
             code, _, err = findling(*change)
             assert code == 0, err
             assert answer(daemon, ann)["hits"] == []
-            assert findling("permissions", "policy", "public")[0] == 0
+            assert findling("permissions", "share", "*", "everyone")[0] == 0
             assert answer(daemon, ann)["hits"] == fresh["hits"]
             assert findling("config", "remove", "permissions.unset")[0] == 0
             assert answer(daemon, ann)["hits"] == []
@@ -51,8 +51,8 @@ def test_what_is_no_longer_public_is_hidden_at_once(project: Path, findling: Fin
 
 def test_the_policy_is_told(project: Path, findling: Findling) -> None:
     assert findling("index")[0] == 0
-    assert findling("permissions", "policy")[1] == "owner\n"
-    assert "left to public" in findling("permissions", "policy", "public")[2]
-    assert findling("permissions", "policy")[1] == "public\n"
+    assert json.loads(findling("permissions", "list", "--json")[1])["policy"] == "owner"
+    assert "left to public" in findling("permissions", "share", "*", "everyone")[2]
+    assert json.loads(findling("permissions", "list", "--json")[1])["policy"] == "public"
     assert findling("permissions", "list")[1] == "everyone may see what has no list of its own\n"
-    assert findling("permissions", "policy", "nobody")[:2] == (2, "")
+    assert findling("permissions", "share", "*", "user:nobody")[:2] == (2, "")

@@ -99,16 +99,16 @@ def test_the_log_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_savings_are_told(findling: Call, project: Path, tmp_path: Path) -> None:
-    code, out, err = findling("agents", "savings")
+    code, out, err = findling("agents", "list", "--savings")
     assert (code, out) == (1, "") and "findling agents install" in err
-    assert json.loads(findling("agents", "savings", "--json")[1])["answers"] == 0
+    assert json.loads(findling("agents", "list", "--savings", "--json")[1])["answers"] == 0
     home = tmp_path / "workspaces"
     note_answer(home, "search", 500, 10_000)
     note_answer(home, "status", 100, 0)
-    code, out, err = findling("agents", "savings")
+    code, out, err = findling("agents", "list", "--savings")
     rows = [" ".join(line.split()) for line in out.splitlines()[1:]]
     assert rows == ["search 1 500 10,000 5.0%", "status 1 100 0 -", "all 2 600 10,000 6.0%"]
     assert code == 0 and "since 20" in err
-    document = json.loads(findling("agents", "savings", "--json")[1])
+    document = json.loads(findling("agents", "list", "--savings", "--json")[1])
     assert (document["answers"], document["tokens"], document["file_tokens"]) == (2, 600, 10_000)
     assert document["tools"]["search"] == {"answers": 1, "tokens": 500, "file_tokens": 10_000}

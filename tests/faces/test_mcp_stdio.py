@@ -266,7 +266,7 @@ def test_it_does_not_start_for_what_is_not_there(findling: Callable[..., tuple[i
 
 def test_settings_for_clients(findling: Callable[..., tuple[int, str, str]], project: Path) -> None:
     for client in ("claude", "cursor", "vscode", "codex"):
-        code, out, err = findling("mcp", "docs", "--as", "user:ann", "--print-config", client)
+        code, out, err = findling("mcp", "docs", "--as", "user:ann", "--print", client)
         assert code == 0
         assert err
         if client == "codex":
@@ -282,8 +282,8 @@ def test_settings_for_clients(findling: Callable[..., tuple[int, str, str]], pro
 
 
 def test_the_skill_is_printed(findling: Callable[..., tuple[int, str, str]]) -> None:
-    code, out, _ = findling("mcp", "--print-skill")
+    code, out, _ = findling("mcp", "--print", "skill")
     assert code == 0
     assert out.startswith("---\n")
     assert "findling" in out
-    assert findling("mcp", "--print-skill", "--print-config", "codex")[0] == 2
+    assert findling("mcp", "--print", "nobody")[0] == 2

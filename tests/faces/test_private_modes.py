@@ -19,7 +19,7 @@ def test_folders_and_exports_are_private(project: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     before = os.umask(0o022)
     try:
-        for args in (["index"], ["remember", "--here", "tea"], ["snapshot", "create"], ["export", "--html", str(page)]):
+        for args in (["index"], ["remember", "--here", "tea"], ["snapshot", "create"], ["export", str(page)]):
             done = run_process([sys.executable, "-m", "findling", *args], env=environ, cwd=project)
             assert done.returncode == 0, done.stderr
         home = data / "findling" / "workspaces"

@@ -119,7 +119,7 @@ COMMANDS = [
     "session docs",
     "session ../root/src",
     "session --json",
-    "session token --jsonl",
+    "session token --format jsonl",
     "session --format vimgrep",
     "session -l",
     "-e py session",
@@ -419,7 +419,7 @@ def test_only_its_owner_reaches_the_socket(warm: Warm) -> None:
 def test_scripts_and_test_services_do_without(warm: Warm, root: Path) -> None:
     assert warm.asked("session", cwd=root, FINDLING_SERVE_AUTO="auto")[0] == ALONE
     assert warm.asked("session", cwd=root, FINDLING_SERVE_AUTO="never")[0] == ALONE
-    assert warm.asked("session", "--no-daemon", cwd=root)[0] == ALONE
+    assert warm.asked("session", "--set", "serve.use=never", cwd=root)[0] == ALONE
     assert warm.asked("status", cwd=root)[0] == ALONE
     environ = warm.environ | {"FINDLING_SERVE_AUTO": "auto", "CI": "true"}
     assert in_terminal([*ASK, "session"], environ, root)[0] == ALONE

@@ -546,7 +546,7 @@ def test_a_token_is_asked_for_where_one_is_needed(driver: WebDriver, settings: S
     try:
         shown.driver.get(f"{guarded.address}/?q=stale&mode=keyword")
         shown.see("#token-title", "A token is needed")
-        shown.see("#token-dialog", "findling token create NAME --owner")
+        shown.see("#token-dialog", "findling token create NAME --as owner")
         shown.all("#token")[0].send_keys("fdl_wrong\n")
         shown.see("#token-problem", "not accepted")
         shown.all("#token")[0].send_keys(f"{secret}\n")

@@ -100,7 +100,7 @@ def test_a_knob_of_the_table_is_an_option_and_in_the_answer(sources: Path, tmp_p
     answer = json.loads(run_in(sources, tmp_path, *command, "--novelty", "0.875"))
     assert answer["plan"]["plan"]["novelty"] == 0.875
     assert "How much what is new counts. [setting: search.novelty]" in run_in(
-        sources, tmp_path, "-m", "findling", "search", "--help", COLUMNS="200"
+        sources, tmp_path, "-m", "findling", "search", "--help", "--all", COLUMNS="200"
     )
     answer = json.loads(run_in(sources, tmp_path, *command, FINDLING_SEARCH_NOVELTY="0.75"))
     assert answer["plan"]["plan"]["novelty"] == 0.75

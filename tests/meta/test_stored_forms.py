@@ -25,11 +25,7 @@ from findling.stores.keyword.class_files import pack_terms, write_segment
 from findling.stores.keyword.entries import PreparedResource, entries, prepare
 from findling.stores.keyword.exact_leg import EXACT_LAYOUT, TrigramLeg
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.posting_segments import SegmentBuilder
 from findling.stores.keyword.query_builder import scope_tokens
-from findling.stores.postgres.keyword import keyword_tables
-from findling.stores.postgres.legs import exact_segments, server_legs
-from findling.stores.postgres.legs.vector_blocks import VectorBlock
 from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.sqlite import schema
 from findling.stores.sqlite.store import SqliteStore
@@ -145,36 +141,6 @@ def graph_columns(tmp_path: Path) -> Iterable[bytes]:
     return [(tmp_path / graph_file.FILE).read_bytes()]
 
 
-def posting_blocks(tmp_path: Path) -> Iterable[bytes]:
-    builder = SegmentBuilder()
-    for one in _prepared():
-        builder.add(one)
-    kept = _Kept()
-    keyword_tables.insert_segment(kept, (1, 0, 1), builder.head(), builder.rows())  # type: ignore[arg-type]
-    return [repr(kept.values).encode()]
-
-
-class _Kept:
-    """Stands where a connection stands, and keeps the values of statements as they would be sent."""
-
-    def __init__(self) -> None:
-        self.values: list[object] = []
-
-    def execute(self, statement: str, values: Iterable[object]) -> None:
-        self.values += [bytes(one) if isinstance(one, bytes | bytearray) else str(one) for one in values]
-
-
-def server_trigrams(tmp_path: Path) -> Iterable[bytes]:
-    postings = exact_segments.TrigramPostings.of([exact_segments.text_trigrams(text) for text in TEXTS])
-    found = exact_segments.packed(postings, len(TEXTS))
-    return [bytes([found.bits]), *found.blocks]
-
-
-def server_vectors(tmp_path: Path) -> Iterable[bytes]:
-    numbers, codes = np.arange(3), np.arange(-96, 96, dtype=np.int8).reshape(3, 64)
-    return VectorBlock(numbers + 9, numbers, np.array([0.5, 0.25, 2], np.float32), codes, codes[:0]).packed()
-
-
 def truth_tables(tmp_path: Path) -> Iterable[bytes]:
     with closing(SqliteStore.open(tmp_path / "index.sqlite")) as store:
         store.write(SAMPLES)
@@ -213,17 +179,10 @@ CASES: dict[str, tuple[Made, object, str]] = {
     "keyword entries": (keyword_entries, segment_files.LAYOUT, "LAYOUT in stores/keyword/segment_files.py"),
     "scope tokens": (scopes, segment_files.LAYOUT, "LAYOUT in stores/keyword/segment_files.py"),
     "class segments": (class_segments, segment_files.LAYOUT, "LAYOUT in stores/keyword/segment_files.py"),
-    "posting blocks": (
-        posting_blocks,
-        segment_files.POSTINGS_LAYOUT,
-        "POSTINGS_LAYOUT in stores/keyword/segment_files.py",
-    ),
     "exact trigrams": (exact_trigrams, EXACT_LAYOUT, "EXACT_LAYOUT in stores/keyword/exact_leg.py"),
     "instant vectors": (instant_vectors, InstantEmbedder.fingerprint, "the fingerprint in models/local/instant.py"),
     "vector matrix": (vector_matrix, vector_files.LAYOUT, "LAYOUT in stores/vectors/vector_files.py"),
     "graph columns": (graph_columns, graph_owner("").partition("|")[0], "_RULES in stores/graph/graph_leg.py"),
-    "server trigrams": (server_trigrams, server_legs._EXACT_LAYOUT, "_EXACT_LAYOUT in postgres/legs/server_legs.py"),
-    "server vectors": (server_vectors, server_legs._VECTOR_LAYOUT, "_VECTOR_LAYOUT in postgres/legs/server_legs.py"),
     "truth tables": (truth_tables, schema.FORMAT, "MIGRATIONS in stores/sqlite/schema.py"),
     "workspace manifest": (workspace_manifest, manifest.SCHEMA_VERSION, "SCHEMA_VERSION in workspace/manifest.py"),
     "bundle manifest": (bundle_manifest, bundle.SCHEMA_VERSION, "SCHEMA_VERSION in stores/bundle/bundle.py"),

@@ -20,7 +20,7 @@ from findling.pipelines.retrieve.legs import Candidate
 from findling.pipelines.retrieve.query_planner import understand
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.service.index.model_choice import may_send
-from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer

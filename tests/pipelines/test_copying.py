@@ -11,8 +11,8 @@ from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.records import Access, GlossaryTerm
 from findling.pipelines.export.copying import copy_truth, finish_copy
 from findling.stores.sqlite.store import SqliteStore
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
+from tests.memory_store import MemoryStore
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from findling.domain.resources import Document, Resource
 from findling.pipelines.indexing.document_build import make_document
-from findling.sources.documents.extracted import Extracted
+from findling.sources.extracted import Extracted
 from findling.text.chunking.chunk_plan import ChunkPlan
 
 SECTIONS = [f"## Section {n}\n\n" + f"Words about topic {n}. " * 40 + "\n\n" for n in range(12)]

@@ -14,9 +14,9 @@ from findling.pipelines.answer.facets import MOST_VALUES, check_facets, count_fa
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.retrieve.legs import Retrievers
-from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 SPRING_2024, SPRING_2025 = 1_711_000_000.0, 1_743_000_000.0
 

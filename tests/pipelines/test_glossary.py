@@ -205,7 +205,7 @@ def test_a_term_that_is_pending_in_several_groups_needs_one_named() -> None:
 def test_what_is_not_there_cannot_be_decided(decide: Callable[..., Edit]) -> None:
     with pytest.raises(UsageError, match="jwt is not in the glossary") as caught:
         decide(AUTH, "jwt")
-    assert caught.value.hint == "findling glossary list --all"
+    assert caught.value.hint == "findling glossary list all"
 
 
 def test_approving_an_alias_says_what_it_is() -> None:

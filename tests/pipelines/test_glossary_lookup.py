@@ -13,7 +13,7 @@ from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary.glossary import add
 from findling.pipelines.glossary.glossary_expansion import lookup_of
 from findling.stores.sqlite.store import SqliteStore
-from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 
 class CountingStore(MemoryStore):

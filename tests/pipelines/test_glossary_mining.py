@@ -10,7 +10,7 @@ from findling.pipelines.glossary import glossary_mining
 from findling.pipelines.glossary.glossary import propose
 from findling.pipelines.glossary.glossary_mining import PROSE, mine
 from findling.pipelines.indexing.document_build import make_document
-from findling.sources.documents.extracted import Extracted
+from findling.sources.extracted import Extracted
 from findling.sources.files.file_types import EXTENSIONS, FileType
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.mining.synonyms import SynonymCandidate

@@ -165,7 +165,7 @@ def test_words_of_deleted_texts_are_not_named(tmp_path: Path) -> None:
         assert meant(engine, "swordfis") == {"swordfis": "swordfish"}
         (tmp_path / "secret.md").unlink()
         engine.search("password")
-        vocabulary = engine.opened.read(None, [], lambda legs: dict(legs.keyword.vocabulary("swordf")))
+        vocabulary = dict(engine.opened.at().keyword.vocabulary("swordf"))
         assert vocabulary == {}
         assert [(one.text, one.count) for one in engine.suggest("sword")] == [("swordsman", 30)]
         assert engine.suggest("swordf") == ()

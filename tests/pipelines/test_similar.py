@@ -10,9 +10,9 @@ from findling.domain.resources import Resource
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.lookup.similar import similar, telling_words
 from findling.pipelines.retrieve.legs import Retrievers
-from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 THREAD = {"thread": "slack/birds"}
 ITEMS = [

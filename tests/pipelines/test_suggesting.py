@@ -9,9 +9,9 @@ from findling.domain.resources import Resource
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.lookup.suggest import Completion, suggest
 from findling.pipelines.retrieve.legs import Retrievers
-from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 ITEMS = [
     ("n:1", "Connection pools", "A connection waits for the connector in the pool"),

@@ -16,10 +16,10 @@ from findling.pipelines.answer.search import search
 from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, kept_message
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.retrieve.legs import Retrievers
-from findling.sources.documents.extracted import Extracted
-from findling.testing.reference.memory_store import MemoryStore
+from findling.sources.extracted import Extracted
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 NINE = 1_775_638_800.0  # 2026-04-08 09:00 UTC
 FIRST = [("Ann", "Good morning everyone"), ("Bob", "The falcon has landed\nand it is hungry"), ("Ann", "Feed it then")]

@@ -39,7 +39,7 @@ class ChromaSuite(VectorTableSuite):
 
     def make_table(self, dimensions: int) -> VectorTable:
         vectors = tables.ChromaVectors(self._at, "suite", self.exact_below)
-        table: VectorTable = vectors.vector_table("store", f"model-{next(_models)}", dimensions)
+        table: VectorTable = vectors.open("store", f"model-{next(_models)}", dimensions)
         return table
 
 
@@ -107,25 +107,25 @@ def rows(number: int, seed: int = 3) -> np.ndarray[tuple[int, int], np.dtype[np.
 def test_a_table_is_there_again_and_another_store_sees_none_of_it(folder: str) -> None:
     vectors = tables.ChromaVectors(folder, "again")
     data = rows(9)
-    table = vectors.vector_table("s", "m", 32)
+    table = vectors.open("s", "m", 32)
     table.add(range(9), [1] * 9, data)
     table.commit(seq=4, mark=2)
-    assert vectors.vector_state("s", "m") == {"seq": 4, "mark": 2}
-    again = vectors.vector_table("s", "m", 32)
+    assert vectors.state("s", "m") == {"seq": 4, "mark": 2}
+    again = vectors.open("s", "m", 32)
     assert (len(again), again.search(data[3], 1).hits[0][0]) == (9, 3)
-    assert vectors.vector_state("other", "m") == {}
-    assert len(vectors.vector_table("other", "m", 32)) == 0
-    assert tables.ChromaVectors(folder, "neighbour").vector_state("s", "m") == {}
-    vectors.discard_vectors("other-model")
-    assert len(vectors.vector_table("s", "m", 32)) == 9
-    vectors.discard_vectors()
-    assert vectors.vector_state("s", "m") == {}
+    assert vectors.state("other", "m") == {}
+    assert len(vectors.open("other", "m", 32)) == 0
+    assert tables.ChromaVectors(folder, "neighbour").state("s", "m") == {}
+    vectors.discard("other-model")
+    assert len(vectors.open("s", "m", 32)) == 9
+    vectors.discard()
+    assert vectors.state("s", "m") == {}
 
 
 def test_a_commit_that_was_interrupted_is_done_again(folder: str) -> None:
     vectors = tables.ChromaVectors(folder, "interrupted")
     data = rows(20)
-    table = vectors.vector_table("s", "m", 32)
+    table = vectors.open("s", "m", 32)
     table.add(range(10), [1] * 10, data[:10])
     table.commit(seq=1)
     table.add(range(10, 20), [2] * 10, data[10:])
@@ -133,25 +133,25 @@ def test_a_commit_that_was_interrupted_is_done_again(folder: str) -> None:
     table._collection.modify = lambda metadata: (_ for _ in ()).throw(OSError("killed"))
     with pytest.raises(Exception, match="killed"):
         table.commit(seq=2)
-    again = vectors.vector_table("s", "m", 32)
+    again = vectors.open("s", "m", 32)
     assert dict(again.state) == {"seq": 1}
     again.add(range(10, 20), [2] * 10, data[10:])
     again.drop([0])
     again.commit(seq=2)
     assert again.cids() == set(range(1, 20))
     # Rows that were put in before the first commit count as none.
-    fresh = vectors.vector_table("s", "first", 32)
+    fresh = vectors.open("s", "first", 32)
     fresh.add(range(5), [1] * 5, data[:5])
     collection = fresh._made_anew()
     collection.upsert(ids=["77"], embeddings=data[:1], metadatas=[{"number": 1}])
-    assert len(vectors.vector_table("s", "first", 32)) == 0
+    assert len(vectors.open("s", "first", 32)) == 0
     fresh.commit(seq=1)
     assert fresh.cids() == set(range(5))
 
 
 def test_the_graph_of_neighbours_finds_nearly_all_and_limited_callers_all(folder: str) -> None:
     data = rows(6_000)
-    table = tables.ChromaVectors(folder, "many", 100).vector_table("s", "m", 32)
+    table = tables.ChromaVectors(folder, "many", 100).open("s", "m", 32)
     table.add(range(6_000), [cid % 50 for cid in range(6_000)], data)
     table.commit(seq=1)
     shared = 0
@@ -174,10 +174,10 @@ def test_the_graph_of_neighbours_finds_nearly_all_and_limited_callers_all(folder
 
 
 def test_a_folder_belongs_to_one_process(folder: str) -> None:
-    tables.ChromaVectors(folder, "mine").vector_state("s", "m")
+    tables.ChromaVectors(folder, "mine").state("s", "m")
     code = (
         "import sys; from findling_chroma.tables import ChromaVectors\n"
-        "try: ChromaVectors(sys.argv[1], 'mine').vector_state('s', 'm')\n"
+        "try: ChromaVectors(sys.argv[1], 'mine').state('s', 'm')\n"
         "except Exception as error: print(type(error).__name__, error.hint)"
     )
     told = run_process([sys.executable, "-c", code, folder], check=True).stdout
@@ -189,7 +189,7 @@ def test_a_server_that_is_away() -> None:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"
     with pytest.raises(ProviderError, match="Chroma at http"):
-        tables.ChromaVectors(url, "x").vector_state("s", "m")
+        tables.ChromaVectors(url, "x").state("s", "m")
 
 
 @pytest.fixture(scope="module")

@@ -35,11 +35,8 @@ def test_a_url_goes_through_the_pooler(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "hush" not in str(caught.value)
 
 
-@pytest.mark.parametrize("legs", ["local", "server"])
-def test_legs_are_where_the_setting_says(tmp_path: Path, legs: str) -> None:
-    backend = open_backend("supabase://postgres.x@pooler.example#team", tmp_path, legs)
-    assert isinstance(backend, PostgresBackend)
-    assert backend.legs == legs
+def test_the_scheme_opens_a_place_in_postgresql(tmp_path: Path) -> None:
+    assert isinstance(open_backend("supabase://postgres.x@pooler.example#team", tmp_path), PostgresBackend)
 
 
 pytest_pooler = pytest.mark.skipif(bool(why_no_pooler()), reason=why_no_pooler())

@@ -97,6 +97,7 @@ class Playground:
         self.root = folder / "tree"
         self.home = folder / "workspaces"
         self.root.mkdir(parents=True)
+        (folder / "config.toml").write_text('[profiles.exact]\ntypos = "ignore"\n')
         self.settings: dict[str, str] = {}
         self._processes: list[BoundedProcess] = []
 
@@ -108,7 +109,7 @@ class Playground:
             "FINDLING_CONFIG": str(self.folder / "config.toml"),
             # Searches here are for exact words, and nothing may run on when a test is over.
             "FINDLING_SEARCH_MODE": "keyword",
-            "FINDLING_SEARCH_TYPOS": "ignore",
+            "FINDLING_SEARCH_PROFILE": "exact",
             "FINDLING_SEMANTIC_REFINE": "never",
             "FINDLING_COMPACT_AUTO": "false",
         }

@@ -312,8 +312,7 @@ def test_requests_that_cannot_be_met(playground: Playground) -> None:
     for args, named in [
         (["-k", "-1"], "search.limit"),
         (["-k", "many"], "search.limit"),
-        (["-x", "("], "-x ("),
-        (["--min-score", "7"], "search.min_score"),
+        (["--set", "search.min_score=7"], "search.min_score"),
         (["nowhere"], "nowhere"),
         (["--path", "/etc"], "--path /etc"),
         (["--workspace", "../up"], "workspace.name"),

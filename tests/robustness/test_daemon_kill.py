@@ -131,7 +131,7 @@ def test_many_searches_through_a_daemon_while_files_change(playground: Playgroun
             assert len(seen) <= 1, "each file is of one version"
 
     def answered_by_daemon() -> bool:
-        document, _ = playground.search(f"versioned {versions[-1]}", "--words", "all")
+        document, _ = playground.search(f"versioned {versions[-1]}", "--set", "search.words=all")
         assert {hit["path"] for hit in document["hits"]} == set(names), "what was saved last is there"
         return bool(document["served_by"] == served_by)
 

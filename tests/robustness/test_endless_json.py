@@ -19,9 +19,9 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.engine.engine import Engine
 from findling.service.index.documents import fetch
 from findling.service.settings.settings import Settings
-from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 ENDLESS = {"deep": "[" * 100_000, "keys": '{"terms":' * 100_000, "number": f'{{"plan": 1{"0" * 5_000}}}'}
 

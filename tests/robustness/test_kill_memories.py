@@ -41,7 +41,8 @@ with findling.open(".") as engine:
     memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
     print("ready", flush=True)
     for _ in range(int(sys.argv[1])):
-        assert len(memories.recall("shared", mode="keyword")) == 2
+        found = memories.recall("shared", mode="keyword")
+        assert len(found) == 2, found
 """
 APPENDER = """
 import sys

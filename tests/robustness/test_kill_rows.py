@@ -46,7 +46,8 @@ def crossings(postgres: PostgresServer) -> Iterator[str]:
 
 
 def command(url: str) -> list[str]:
-    return ["import", "--from-postgres", url, "--table", "crossings", "--text", "body", "--cursor", "at", "--json"]
+    mapping = ("table=crossings", "text=body", "cursor=at")
+    return ["import", "--from-postgres", url, *(part for one in mapping for part in ("--mapping", one)), "--json"]
 
 
 def kept(playground: Playground) -> tuple[int, str]:
@@ -103,7 +104,7 @@ def test_a_server_that_dies_in_between(playground: Playground) -> None:
                 "create table crossings as select n as id, repeat('harbour ', 400) || n as body, n as at"
                 " from generate_series(1, 3000) n"
             )
-        words = [*command(server.dsn), "--id", "id"]
+        words = [*command(server.dsn), "--mapping", "id=id"]
         run = playground.start(*words)
         while run.poll() is None and not kept(playground)[0]:
             time.sleep(0.005)

@@ -20,7 +20,7 @@ from findling.service.workspace.workspace import PROJECT_FOLDER, Workspace, fold
 from findling.service.workspace.workspace_folders import settle
 from findling.service.workspace.workspace_moves import move_root, move_workspace
 from findling.service.workspace.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace
-from findling.stores.local.identity import STORE_FILE
+from findling.stores.local.legs import STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
 from tests.counts import tries
 from tests.processes import BoundedProcess

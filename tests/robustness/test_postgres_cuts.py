@@ -105,14 +105,11 @@ def proxied(server: PostgresServer) -> Iterator[tuple[CuttingProxy, str]]:
         proxy.close()
 
 
-@pytest.mark.parametrize("legs", ["local", "server"])
-def test_a_write_that_is_cut_lands_as_a_whole_or_not_at_all(
-    legs: str, playground: Playground, postgres: PostgresServer
-) -> None:
-    chance = random.Random(legs)
+def test_a_write_that_is_cut_lands_as_a_whole_or_not_at_all(playground: Playground, postgres: PostgresServer) -> None:
+    chance = random.Random("local")
     with proxied(postgres) as (proxy, url):
-        playground.settings = {"FINDLING_STORE_URL": f"{url}#cut-{legs}", "FINDLING_SEARCH_LEGS": legs}
-        straight = f"{postgres.dsn}#cut-{legs}"
+        playground.settings = {"FINDLING_STORE_URL": f"{url}#cut"}
+        straight = f"{postgres.dsn}#cut"
         assert playground.call("index", str(playground.root)).code == 0
         assert playground.call("add", items(playground, 0)).code == 0
         proxy.begin()

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
 
-JOBS = ("index", "refine", "add", "share", "merge")
+JOBS = ("index", "refine", "add", "share", "ship")
 VICTIMS = ("client", "connection", "backend", "server")
-LEGS = ("server", "local")
 KILLS = tries(40, short=1)
 """Kills during each job: two hundred in a long run."""
 
@@ -44,12 +43,11 @@ import itertools, json, os, sys
 import findling
 from findling.domain.errors import FindlingError
 from findling.domain.resources import Resource
-from findling.stores.postgres.keyword import keyword_merge
+from findling.stores.postgres import leg_copies
 
 os.environ["PGAPPNAME"] = "worker"  # the connections to end are those of no other process
 job, first = sys.argv[1], int(sys.argv[2])
-if job == "merge":
-    keyword_merge._AT_ONCE = 2  # every other commit joins segments
+leg_copies.LEAST_CHANGES = 1  # every index run leaves copies of its legs
 
 def say(kind, *facts):
     print(json.dumps([kind, *facts]), flush=True)
@@ -75,9 +73,12 @@ try:
                     engine.permissions.unshare("note:0", f"user:u{number}")
                 say("shared" if number % 3 else "unshared", f"user:u{number}")
             else:
-                items = [note(10 * number + n) for n in range(1 if job == "merge" else 4)]
+                items = [note(10 * number + n) for n in range(1 if job == "ship" else 4)]
                 engine.add(items)
                 say("added", *((resource.rid, text) for resource, text in items))
+                if job == "ship":
+                    engine.search("quay")
+                    engine.opened.level_wanted()
                 if job == "refine":
                     engine.refine()
                     say("read", engine.status().meaning["read"])
@@ -138,14 +139,11 @@ def test_everything_confirmed_survives(job: str, server: PostgresServer, playgro
     place, ledger = server.place(job), Ledger()
     chance = random.Random(job)
     (playground.root / "first.md").write_text("common quay\n")
-    playground.settings = {"FINDLING_STORE_URL": place, "FINDLING_SEARCH_LEGS": "server"}
+    playground.settings = {"FINDLING_STORE_URL": place}
     assert playground.call("index", str(playground.root)).code == 0
-    playground.settings["FINDLING_SEARCH_LEGS"] = "local"
-    assert playground.call("search", "--no-index", "quay").code == 0  # legs of this host, too
     confirmed = 0
     for turn in range(KILLS):
         victim = VICTIMS[(turn + JOBS.index(job)) % len(VICTIMS)]
-        playground.settings["FINDLING_SEARCH_LEGS"] = LEGS[turn // len(VICTIMS) % len(LEGS)]
         worker = playground.start_code(WORKER, job, str(1_000 * (turn + 1)))
         assert worker.stdout is not None
         assert worker.stdout.readline() == '["ready"]\n', worker.communicate()[1]
@@ -170,7 +168,6 @@ def test_everything_confirmed_survives(job: str, server: PostgresServer, playgro
     assert confirmed >= KILLS * 0.9
     assert (playground.call("index").code, playground.call("refine").code) == (0, 0)
     check(playground, place, ledger)
-    playground.settings["FINDLING_SEARCH_LEGS"] = "server"
     done = playground.call("doctor")
     assert done.code == 0, done.out + done.err
 
@@ -209,13 +206,14 @@ def wait_for(server: PostgresServer) -> None:
 
 
 def check(playground: Playground, place: str, ledger: Ledger) -> None:
-    """The truth is sound and complete; legs there and here catch up with it, and hold nothing twice."""
+    """The truth is sound and complete; legs and their copies catch up with it, and hold nothing twice."""
     with PostgresStore.open(place, readonly=True) as store:
         assert store.integrity() == []
         ledger.compare(store)
         cids, rids = sorted(store.chunk_ids()), sorted(store.rids())
-    for legs in LEGS:
-        playground.settings["FINDLING_SEARCH_LEGS"] = legs
+    fresh = playground.folder / f"fresh{len(rids)}"
+    for home in ({"FINDLING_HOME": str(fresh)}, {}):
+        playground.settings = {"FINDLING_STORE_URL": place, **home}
         with playground.open() as engine:
             found = engine.search("common quay", mode="keyword", limit=EVERYTHING, refresh=False)
             assert not found.degraded

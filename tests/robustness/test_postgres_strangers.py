@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pytest
 
 from findling.domain.reports import GrepRequest
 from findling.domain.resources import Resource
@@ -121,11 +120,8 @@ def filled(engine: Engine) -> list[Any]:
     return told(engine)
 
 
-@pytest.mark.parametrize("legs", ["local", "server"])
-def test_functions_and_settings_of_strangers_change_nothing(
-    postgres: PostgresServer, tmp_path: Path, legs: str
-) -> None:
-    role = f"tenant_{legs}"
+def test_functions_and_settings_of_strangers_change_nothing(postgres: PostgresServer, tmp_path: Path) -> None:
+    role = "tenant"
     with psycopg.connect(postgres.dsn, autocommit=True) as admin:
         admin.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'tenant'")
         admin.execute(f"CREATE DATABASE {role} OWNER {role}")
@@ -138,7 +134,6 @@ def test_functions_and_settings_of_strangers_change_nothing(
         home.mkdir()
         create_workspace("w", home=home, place=own)
         values = {"store.home": str(home), "semantic.refine": "never", "semantic.query_budget_ms": 0.0}
-        values |= {"search.legs": legs if own == place else "local"}
         with open_engine(".", workspace="w", settings=load_settings(home).override(values, "test")) as engine:
             answers.append(filled(engine))
             assert [check for check in engine.check() if not check.ok] == []

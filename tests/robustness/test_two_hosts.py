@@ -190,10 +190,9 @@ def test_a_host_brings_up_its_legs_while_another_writes_on(postgres: PostgresSer
             assert all(check.ok for check in engine.check())
 
 
-@pytest.mark.parametrize("legs", [("local", "local"), ("server", "server"), ("server", "local")], ids="-".join)
-def test_two_hosts_write_and_search_at_once(legs: tuple[str, str], postgres: PostgresServer, tmp_path: Path) -> None:
+def test_two_hosts_write_and_search_at_once(postgres: PostgresServer, tmp_path: Path) -> None:
     place = postgres.place("hosts")
-    hosts = {name: _started(name, place, tmp_path / name, where) for name, where in zip("ab", legs, strict=True)}
+    hosts = {name: _started(name, place, tmp_path / name) for name in "ab"}
     try:
         for host in hosts.values():
             assert host.stdout is not None
@@ -214,9 +213,7 @@ def test_two_hosts_write_and_search_at_once(legs: tuple[str, str], postgres: Pos
         assert reports[name]["added"] > 0
         assert reports[name]["missed"] == 0
     home = tmp_path / "c"
-    settings = load_settings(None, environ={"FINDLING_HOME": str(home)}).override(
-        {"semantic.model": "none", "search.legs": legs[0]}, "test"
-    )
+    settings = load_settings(None, environ={"FINDLING_HOME": str(home)}).override({"semantic.model": "none"}, "test")
     name = connect_workspace(place, home=home)
     with open_engine(".", workspace=name, settings=settings) as engine:
         rids = [one.rid for one in engine.ls()]
@@ -243,8 +240,7 @@ def _next_change(store: TruthStore) -> int:
     return store.seq()
 
 
-def _started(name: str, place: str, home: Path, legs: str) -> BoundedProcess:
+def _started(name: str, place: str, home: Path) -> BoundedProcess:
     own = {"FINDLING_HOME": str(home), "FINDLING_CONFIG": str(home / "none.toml"), "FINDLING_SEMANTIC_REFINE": "never"}
-    own["FINDLING_SEARCH_LEGS"] = legs
     command = [sys.executable, "-c", _HOST, name, place, str(SECONDS)]
     return BoundedProcess(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env={**os.environ, **own})

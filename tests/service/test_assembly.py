@@ -27,9 +27,9 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.client.daemon import from_json
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
-from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 SECTION = "## Part {n}\n\nThe falcon number {n} flies over the hills, over the lake and over the town of {name}.\n\n"
 

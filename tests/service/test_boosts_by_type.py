@@ -16,7 +16,7 @@ from findling.pipelines.content.resource_types import register
 from findling.pipelines.retrieve.legs import Candidate
 from findling.pipelines.retrieve.query_planner import understand
 from findling.pipelines.retrieve.vector_retrieval import Meaning
-from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 DAY = 86_400.0
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()

@@ -18,6 +18,7 @@ import pytest
 from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError, ReadOnlyError
 from findling.domain.queries import Filters
 from findling.domain.resources import Resource
+from findling.pipelines.export.browser_index import constants
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.export.browser_bundle import BrowserReport, export_html
 from tests.processes import BoundedProcess
@@ -174,3 +175,15 @@ def test_the_page_of_a_folder_holds_its_files_alone(tmp_path: Path) -> None:
         pages.append((tmp_path / f"{world}.html").read_bytes())
     assert pages[0] == pages[1]
     assert b"<title>docs</title>" in pages[0]
+
+
+def test_constants_of_the_scoring_come_from_python_and_every_script_uses_them(engine: Engine, tmp_path: Path) -> None:
+    export_html(engine, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    lines = constants().splitlines()
+    assert "const STANDARD_K1 = 1.2;" in lines
+    for line in lines:
+        name = line.split()[1]
+        assert page.count(f"const {name} = ") == 1, f"{name} is typed a second time"
+        assert line in page
+        assert len(re.findall(rf"\b{name}\b", page)) > 1, f"no script uses {name}"

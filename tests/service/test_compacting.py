@@ -20,7 +20,8 @@ from findling.domain.records import Access
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.upkeep.compaction import CompactReport, compact, compact_if_worthwhile, is_worthwhile
 from findling.stores.keyword.merge import count_entries
-from findling.stores.local.maintenance import absorbed_by_all, matrices
+from findling.stores.local.legs import VectorLegs
+from findling.stores.local.maintenance import absorbed_by_all
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import count_pages, rewrite_store
 from findling.stores.vectors.vector_files import write_header
@@ -94,7 +95,8 @@ def test_what_is_dead_goes_and_answers_stay(engine: findling.Engine, settings: f
     assert rows(engine, "deleted") > 0
     report = run(engine, settings)
     assert count_entries(engine.home / "keyword").deleted == 0
-    assert [matrix.header.dead for matrix in matrices(engine.home)] == [0] * len(list(matrices(engine.home)))
+    headers = [header for _, header in VectorLegs(engine.home).headers()]
+    assert [header.dead for header in headers] == [0] * len(headers)
     assert rows(engine, "dropped") == rows(engine, "deleted") == 0
     assert engine.writer.store.log_floor() == engine.writer.store.seq()
     assert "keyword leg" in report.rewritten
@@ -212,8 +214,8 @@ def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: fi
     (doomed[3] / "write.lock").touch()
     (kept[1] / "holiday.jpg").touch()
     foreign = home / "vectors-000000000000"
-    shutil.copytree(next(matrices(home)).folder, foreign)
-    header = next(matrices(home)).header
+    folder, header = next(VectorLegs(home).headers())
+    shutil.copytree(folder, foreign)
     write_header(foreign, header._replace(made_for=f"another{header.made_for}"))
     for folder in doomed[:2]:
         os.utime(folder, (LONG_AGO, LONG_AGO))

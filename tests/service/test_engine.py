@@ -168,6 +168,16 @@ def test_a_single_file_is_a_workspace_of_its_own(tree: Path, settings: findling.
         assert paths(engine.search("connection")) == []
 
 
+def test_the_first_run_of_a_single_file_is_not_one_that_was_not_completed(
+    tree: Path, settings: findling.Settings
+) -> None:
+    (tree / "alone.md").write_text("A zebra crosses.\n")
+    seen: list[IndexProgress] = []
+    with findling.open(tree / "alone.md", settings=settings) as engine:
+        engine.index(on_progress=seen.append)
+    assert next(one.reason for one in seen if one.reason) == "it has no index yet"
+
+
 def test_a_named_workspace_keeps_its_root(tree: Path, tmp_path: Path, settings: findling.Settings) -> None:
     with findling.open(tree, workspace="mine", settings=settings) as engine:
         engine.index()

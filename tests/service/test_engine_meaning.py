@@ -227,7 +227,7 @@ def test_a_reader_writes_nothing_that_the_model_reads_on_its_way(tree: Path, set
     with findling.open(tree, settings=patient) as engine:
         engine.index()
         asked = engine.prepare("cat sleeping on carpet").request
-        answer = search(engine.opened.reader().retrievers, asked)
+        answer = search(engine.opened.at(), asked)
         assert answer.hits[0].receipt.speed == "refined"
         assert engine.status().meaning["read"] == 0
         engine.explain("cat sleeping on carpet", "nap.md")
@@ -242,9 +242,9 @@ def test_a_reader_writes_no_leg_that_is_behind(engine: findling.Engine) -> None:
     engine.refresh()
     asked = engine.prepare("cheaper flights with the plane").request
     before = {path: path.stat().st_mtime_ns for path in engine.home.rglob("*") if path.is_file()}
-    reader = engine.opened.reader()
-    assert "decision" not in {hit.type for hit in search(reader.retrievers, asked)}
-    assert reader.lacking
+    legs = engine.opened.at()
+    assert "decision" not in {hit.type for hit in search(legs, asked)}
+    assert legs.wishes
     assert {path: path.stat().st_mtime_ns for path in engine.home.rglob("*") if path.is_file()} == before
     assert engine.search(asked).hits[0].type == "decision"
 

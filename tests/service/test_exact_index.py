@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from findling.domain.backends import EXACT
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.index import exact_index
+from findling.service.index import lazy_legs
 from findling.service.settings.settings import load_settings
 
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    monkeypatch.setattr(exact_index, "LEAST_CHARACTERS", 100)
+    monkeypatch.setattr(lazy_legs, "LEAST_CHARACTERS", 100)
     root = tmp_path / "tree"
     root.mkdir()
     for number in range(20):
@@ -42,7 +43,7 @@ def test_a_first_index_has_no_exact_leg_and_a_pattern_brings_it_up(engine: Engin
     first = engine.search(r"/get_backoff_1\d/", limit=50)
     assert len(paths(first)) == 10
     assert steps(first) == [r"/get_backoff_1\d/: 10 passages by a scan of 21 texts"]
-    assert not engine.opened.files.backend.has_exact_leg()
+    assert not engine.opened.files.backend.legs[EXACT].exists()
     assert (_lacks(engine), engine.opened.exact.is_due()) == (True, True)
     assert engine.opened.exact.level_if_due()
     assert (_lacks(engine), engine.opened.exact.is_due()) == (False, False)
@@ -55,7 +56,7 @@ def test_a_first_index_has_no_exact_leg_and_a_pattern_brings_it_up(engine: Engin
 def test_plain_questions_and_little_text_want_no_leg(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.search("backoff delay")
     assert not _lacks(engine)
-    monkeypatch.setattr(exact_index, "LEAST_CHARACTERS", 8_000_000)
+    monkeypatch.setattr(lazy_legs, "LEAST_CHARACTERS", 8_000_000)
     assert len(engine.search(r"/get_backoff_1\d/", limit=50).hits) == 10
     assert not _lacks(engine) and not engine.opened.exact.level_if_due()
 

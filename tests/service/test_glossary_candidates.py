@@ -13,9 +13,9 @@ from findling.pipelines.indexing.document_build import make_document
 from findling.service.content.glossary import candidates
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
-from findling.sources.documents.extracted import Extracted
-from findling.testing.reference.memory_store import MemoryStore
+from findling.sources.extracted import Extracted
 from findling.text.chunking.chunk_plan import ChunkPlan
+from tests.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer

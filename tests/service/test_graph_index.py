@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from findling.domain.backends import GRAPH
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.index import graph_index
+from findling.service.index import lazy_legs
 from findling.service.settings.settings import load_settings
+from findling.stores.lock import WriteLock
+from tests.processes import BoundedProcess
 
 NOTES = {
     "Jump for Glory": "Jump for Glory is a film of 1937, made by Raoul Walsh.",
@@ -103,11 +109,44 @@ def test_pages_are_cut_from_one_ranking(engine: Engine) -> None:
 def test_a_question_without_a_name_needs_no_graph(engine: Engine) -> None:
     answer = engine.search("spouse film maker")
     assert not graph_of(answer)
-    assert not engine.opened.files.backend.has_graph_leg()
+    assert not engine.opened.files.backend.legs[GRAPH].exists()
     assert not _lacks(engine)
     engine.search(QUESTION)
     told = graph_of(engine.search("where was the spouse of a maker that day"))
     assert told == {"state": "off", "because": "it knows no name in the question"}
+
+
+def test_a_search_waits_for_no_writer(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process holds the lock: the graph that a question misses is a wish, in this answer and in later ones."""
+    engine.index()
+    asked = WriteLock.acquire
+    waits: list[float] = []
+
+    def noted(lock: WriteLock, timeout_s: float) -> bool:
+        waits.append(timeout_s)
+        return asked(lock, timeout_s)
+
+    monkeypatch.setattr(WriteLock, "acquire", noted)
+    with _held_elsewhere(engine.home):
+        for question in (QUESTION, "spouse", QUESTION):
+            answer = engine.search(question, refresh=False)
+            assert answer.hits
+        assert graph_of(answer)["because"] == "the graph is not there yet"
+    assert set(waits) == {0.0}
+    assert graph_of(engine.search(QUESTION, refresh=False))["state"] == "on"
+
+
+@contextmanager
+def _held_elsewhere(folder: Path) -> Iterator[None]:
+    """The write lock of a folder, held by another process."""
+    code = "import sys; from pathlib import Path; from findling.service.workspace.workspace import backend_at\n"
+    code += "backend_at(Path(sys.argv[1])).lock().acquire(0.0); print('held', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(folder)]
+    with BoundedProcess(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdin is not None
+        assert process.stdout.readline()
+        yield
+        process.stdin.close()
 
 
 def test_the_gate_stays_closed_where_no_document_is_named(engine: Engine) -> None:
@@ -123,7 +162,7 @@ def test_the_gate_stays_closed_where_no_document_is_named(engine: Engine) -> Non
 
 
 def test_a_large_workspace_gets_its_graph_behind_the_search(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_index, "LITTLE", 100)
+    monkeypatch.setattr(lazy_legs, "LITTLE", 100)
     first = engine.search(QUESTION)
     assert graph_of(first) == {"state": "off", "because": "the graph is not there yet"}
     assert (_lacks(engine), engine.opened.graph.is_due()) == (True, True)
@@ -144,7 +183,7 @@ def test_index_runs_keep_up_a_graph_that_was_wanted(engine: Engine) -> None:
     engine.index()
     engine.opened.level_wanted()
     assert engine.status().graph_seq == 0
-    assert not engine.opened.files.backend.has_graph_leg()
+    assert not engine.opened.files.backend.legs[GRAPH].exists()
     engine.search(QUESTION)
     (engine.root / "New.md").write_text("# New\n\nRaoul Walsh again.\n")
     engine.index()
@@ -199,7 +238,7 @@ def test_a_caller_sees_no_way_through_what_is_hidden(engine: Engine) -> None:
 
 
 def test_a_client_starts_the_process_that_builds_it(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_index, "LITTLE", 100)
+    monkeypatch.setattr(lazy_legs, "LITTLE", 100)
     started = []
     monkeypatch.setattr("findling.service.engine.background.index_on", lambda *_: started.append(1))
     client = LocalClient(engine, settings=load_settings(engine.root))

@@ -16,7 +16,7 @@ from findling.domain.results import SearchAnswer
 from findling.pipelines.retrieve.query_planner import understand
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
-from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 TEXTS = {
     "pool.md": "# Pool\n\nThe connection pool waits for a connection.\n",
@@ -205,7 +205,7 @@ def test_what_is_excluded_is_not_what_a_model_reads() -> None:
     ("name", "content", "reason", "fix"),
     [
         ("huge.log", b"okapi\n" * 800_000, "larger than the limit", "findling config set index.max_file_size 5MB"),
-        ("blob.md", bytes(range(256)) * 20, "not text", "findling status --skipped"),
+        ("blob.md", bytes(range(256)) * 20, "not text", "findling status --list skipped"),
     ],
 )
 def test_a_file_that_was_named_and_is_left_out_says_why(

@@ -18,7 +18,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
 from findling.service.engine.client import LocalClient
 from findling.service.server.engine_pool import Host
-from findling.stores.local.identity import STORE_FILE
+from findling.stores.local.legs import STORE_FILE
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))
 

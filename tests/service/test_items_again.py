@@ -16,7 +16,7 @@ from findling.pipelines.content.resource_types import resource_type
 from findling.service.content.items import WorkspaceItems
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
-from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 ANN, BOB = ("user:ann",), ("user:bob",)
 

@@ -24,7 +24,7 @@ from findling.service.workspace.manifest import (
     write_manifest,
 )
 from findling.service.workspace.quotas import Quota
-from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 
 @pytest.fixture

@@ -390,14 +390,13 @@ def test_the_personal_workspace_has_no_files_and_is_not_shared(
         rename_workspace("team", "personal", home=home)
 
 
-@pytest.mark.parametrize("legs", ["local", "server"])
 def test_in_postgres_a_person_is_the_principal_and_two_never_meet(
-    settings: findling.Settings, home: Path, postgres: PostgresServer, legs: str
+    settings: findling.Settings, home: Path, postgres: PostgresServer
 ) -> None:
     """Each remembers through a token; neither finds, counts, recalls, lists or fetches what the other has."""
-    create_workspace("handbook", home=home, place=postgres.place(f"handbook-{legs}"))
+    create_workspace("handbook", home=home, place=postgres.place("handbook"))
     remember(settings, "The boiler is my own.", visibility=["user:ann", "everyone"])
-    host = Host(settings.override({"workspace.name": "handbook", "search.legs": legs}, "test"), ".")
+    host = Host(settings.override({"workspace.name": "handbook"}, "test"), ".")
     people = {name: Caller(name, (f"user:{name}",), frozenset({"read", "write"}), ("*",)) for name in ("ann", "bob")}
     rids = {}
     try:

@@ -18,7 +18,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Viewer, open_engine
-from findling.service.index import exact_index
+from findling.service.index import lazy_legs
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.workspaces import create_workspace
 from tests.counts import IS_LONG, tries
@@ -48,7 +48,7 @@ def _worlds(
         for name, shown in (("without", [one for one in entries if one.is_seen]), ("with", entries)):
             home = folder / f"{name}{seed}"
             home.mkdir()
-            own = {"store.home": str(home), "search.legs": "server", "semantic.model": "auto"}
+            own = {"store.home": str(home), "semantic.model": "auto"}
             create_workspace("twin", home=home, place=server.place(name))
             settings = load_settings(home).override(own, "test")
             engine = stack.enter_context(open_engine(".", workspace="twin", settings=settings))
@@ -110,7 +110,7 @@ def _through_client(ask: exact.Ask, viewer: Viewer) -> Any:
 def test_what_is_hidden_changes_no_answer(
     kind: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exact_index, "LEAST_CHARACTERS", 100)
+    monkeypatch.setattr(lazy_legs, "LEAST_CHARACTERS", 100)
     style = names.STYLE if kind == "names" else twins.Style()
     compared = differ = found = 0
     for seed in range(0 if kind == "words" else 1, WORLDS, 2):

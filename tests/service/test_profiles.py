@@ -96,8 +96,8 @@ def test_every_knob_of_the_plan_has_a_setting_or_a_place_in_profiles(place: Plac
             other = knob.default + 1 if knob.default + 1 <= knob.maximum else knob.maximum / 2
         else:
             other = others.get(name, ("mail",))
-        table = "search" if "." not in knob.setting else knob.setting.partition(".")[0]
-        key = name if table == "search" else knob.setting.partition(".")[2]
+        table = knob.row.partition(".")[0]
+        key = knob.row.partition(".")[2]
         shown = f"{{ {next(iter(other))} = {next(iter(other.values()))} }}" if isinstance(other, dict) else None
         where = "[profiles.mine]" if table == "search" else f"[profiles.mine.{table}]"
         place.user_file.write_text(f"{where}\n{key} = {shown or format_value(other)}\n")
@@ -110,7 +110,7 @@ def test_the_former_name_of_weights_of_legs_is_told(place: Place) -> None:
         with pytest.raises(UnknownSettingError, match="profile mine sets legs, which is called leg_weights now"):
             place.load()
     place.user_file.write_text('[profiles.mine.search]\nlegs = "server"\n')
-    with pytest.raises(InvalidValueError, match=r"search\.legs, which is no matter of a single search"):
+    with pytest.raises(UnknownSettingError, match=r"profile mine: search\.legs is no setting any more"):
         place.load()
     assert read_plan({"legs": {"exact": 0.5}}) == read_plan({"leg_weights": {"exact": 0.5}})
     assert read_plan({"legs": {}}) == Plan()
@@ -215,8 +215,8 @@ def test_a_profile_that_the_caller_chose_wins_over_the_environment_also_when_a_f
     [
         ("[profiles.mine]\nmod = 'keyword'", UnknownSettingError, "no setting is called search.mod", "search.mode"),
         ("[profiles.mine.keyword]\nk1 = 1", UnknownSettingError, "keyword.k1 is no setting any more", "always counts"),
-        ("[profiles.mine]\nmode = 'words'", InvalidValueError, "search.mode must be hybrid or keyword", "config show"),
-        ("[profiles.mine]\nrelated = -1", InvalidValueError, "search.related must be a whole number", "config show"),
+        ("[profiles.mine]\nmode = 'words'", InvalidValueError, "search.mode must be hybrid or keyword", "remove it"),
+        ("[profiles.mine]\nrelated = -1", InvalidValueError, "search.related must be a whole number", "remove it"),
         ("[profiles.mine]\nbase = 'strct'", InvalidValueError, "no profile is called strct", "strict instead?"),
         ("[profiles.mine]\nbase = 3", InvalidValueError, "no profile is called 3", "there are: auto"),
         ("[profiles.mine]\nbase = 'mine'", InvalidValueError, "is its own base: mine → mine", "base"),

@@ -13,7 +13,7 @@ from findling.domain.errors import InvalidValueError, UntrustedSettingError
 from findling.domain.plans import KNOBS
 from findling.domain.strangers import LOWERED, PROJECT_SETTINGS
 from findling.service.engine.engine import open_engine
-from findling.service.settings.settings import SETTINGS, get_setting, load_settings
+from findling.service.settings.settings import SETTINGS, get_row, load_settings
 from tests.processes import run_process
 
 HIGHER = {
@@ -45,12 +45,12 @@ def test_the_gate_names_settings_that_there_are() -> None:
     in_profiles = {knob.row for knob in KNOBS.values() if knob.profile}
     assert {setting.name for setting in SETTINGS} | in_profiles >= PROJECT_SETTINGS
     for name in LOWERED - {"search.overfetch"}:
-        assert get_setting(name).kind in ("count", "number", "size")
+        assert get_row(name).kind in ("count", "number", "size")
 
 
 @pytest.mark.parametrize("name", ["index.workers", "snapshot.keep", "semantic.threads", "remote.timeout_s"])
 def test_what_is_not_on_the_list_is_refused(project: Path, name: str) -> None:
-    file = write(project, name, get_setting(name).default)
+    file = write(project, name, get_row(name).default)
     with pytest.raises(UntrustedSettingError, match=name) as caught:
         load(project)
     assert str(file) in caught.value.message
@@ -62,12 +62,12 @@ def test_a_project_raises_no_limit(project: Path, name: str) -> None:
     with pytest.raises(UntrustedSettingError, match=f"{name} is .*, above your own"):
         load(project)
     (project / ".findling.toml").rename(project / "user.toml")
-    assert load(project)[name] > get_setting(name).default
+    assert load(project)[name] > get_row(name).default
 
 
 @pytest.mark.parametrize("name", sorted(LOWERED - {"search.overfetch"}))
 def test_a_project_lowers_a_limit(project: Path, name: str) -> None:
-    setting = get_setting(name)
+    setting = get_row(name)
     lower = max(setting.minimum, 1)
     write(project, name, int(lower) if setting.kind != "number" else lower)
     assert load(project)[name] == lower

@@ -18,7 +18,7 @@ from findling.service.workspace.quotas import (
     effective_quota,
     parse_limit,
 )
-from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_store import MemoryStore
 
 
 def document(rid: str, length: int) -> Document:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from findling.domain.results import SearchAnswer
 from findling.service.engine.async_engine import AsyncEngine
 from findling.service.index import refresh as disk
 from findling.service.workspace import writer_queue
+from findling.stores.keyword.leg import TantivyLeg
 from tests.processes import PATIENCE_S
 
 
@@ -194,3 +196,28 @@ def test_who_has_written_finds_it_beside_a_short_turn(
             may_go_on.set()
         holding.result(PATIENCE_S)
         assert engine.search("axolotl", refresh=False).total == 1
+
+
+@pytest.mark.parametrize("is_leg_written", [True, False])
+def test_what_is_replaced_between_a_leg_and_the_truth_is_found_as_it_is_now(
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_leg_written: bool
+) -> None:
+    """The passages of the first look are gone; without another look the answer would be empty and say nothing."""
+    asked = TantivyLeg.search
+
+    def replace_behind(leg: TantivyLeg, *args: Any, **options: Any) -> Any:
+        found = asked(leg, *args, **options)
+        if (root / "page-0.md").read_text().count("heron") == 1:
+            _write(root, "heron and the bittern", 200)
+            with findling.open(root) as writer, monkeypatch.context() as meanwhile:
+                if not is_leg_written:
+                    meanwhile.setattr(TantivyLeg, "commit", lambda *_, **__: None)
+                writer.index()
+        return found
+
+    with findling.open(root) as engine:
+        engine.index()
+        monkeypatch.setattr(TantivyLeg, "search", replace_behind)
+        answer = engine.search("heron", refresh=False)
+    assert (len(answer.hits), answer.degraded) == (10, ())
+    assert all("bittern" in line.text for hit in answer.hits for line in hit.lines if "heron" in line.text)

@@ -12,7 +12,7 @@ from findling.domain.reports import RelatedAnswer
 from findling.domain.resources import Resource
 from findling.service.engine.async_engine import AsyncEngine
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.index import graph_index
+from findling.service.index import lazy_legs
 from findling.service.settings.settings import load_settings
 from tests.service.note_trees import opened_notes
 
@@ -134,7 +134,7 @@ def test_a_part_of_the_root_is_all_that_is_asked(engine: Engine) -> None:
 
 
 def test_a_graph_that_is_not_there_yet_is_said(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_index, "LITTLE", 10)
+    monkeypatch.setattr(lazy_legs, "LITTLE", 10)
     answer = engine.related("Marie Curie", "Paris")
     assert [one.what for one in answer.degraded] == ["the graph is not there yet"]
     assert engine.search("institute", facets=("entity",)).notes == (

@@ -39,7 +39,7 @@ from findling.service.engine.engine import open_engine
 from findling.service.export.bundles import IMPORTING, export_bundle, import_bundle
 from findling.stores.bundle.bundle import FILES, Bundle
 from findling.stores.keyword.leg import TantivyLeg
-from findling.testing.reference.jsonl_store import JsonlStore
+from tests.jsonl_store import JsonlStore
 from tests.memory_leg import MemoryLeg
 
 NOUNS = (

@@ -73,7 +73,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 def legs_of(engine: Engine, principals: tuple[str, ...] | None = None) -> Retrievers:
     engine._notes("", None)  # the keyword leg absorbs what was written when it is next asked
     engine.opened.vectors.level_all()
-    return engine.opened.reader(principals).retrievers
+    return engine.opened.at(principals)
 
 
 def fetched(engine: Engine, name: str, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:

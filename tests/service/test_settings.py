@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError, UsageError
-from findling.service.settings.setting_list import REMOVED, variable_of
-from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Settings, get_setting, load_settings, parse_text
+from findling.service.settings.setting_list import KNOB_ROWS, REMOVED, variable_of
+from findling.service.settings.settings import (
+    ENVIRONMENT,
+    SETTINGS,
+    Settings,
+    get_row,
+    get_setting,
+    load_settings,
+    parse_text,
+)
 from tests.processes import run_process
 
 
@@ -116,7 +124,7 @@ def test_sizes(place: Place, text: str, value: int) -> None:
     ],
 )
 def test_text_values(name: str, text: str, value: object) -> None:
-    assert parse_text(get_setting(name), text, "test") == value
+    assert parse_text(get_row(name), text, "test") == value
 
 
 @pytest.mark.parametrize(
@@ -142,7 +150,7 @@ def test_text_values(name: str, text: str, value: object) -> None:
     ],
 )
 def test_bad_values_in_the_environment(place: Place, name: str, value: str, wanted: str) -> None:
-    variable = get_setting(name).variable
+    variable = variable_of(name)
     with pytest.raises(InvalidValueError) as caught:
         place.load({variable: value})
     assert variable in caught.value.message
@@ -179,7 +187,7 @@ def test_a_file_must_use_the_right_type(place: Place, text: str) -> None:
         ("[serch]\nlimit = 3", "serch.limit", "search.limit"),
         ("[index.exclude]\nlogs = true", "index.exclude.logs", "index.exclude"),
         ("limit = 3", "limit", "search.limit"),
-        ("[zzz]", "zzz", "findling config show"),
+        ("[zzz]", "zzz", "remove it from there"),
     ],
 )
 def test_unknown_keys_are_errors(place: Place, text: str, key: str, hint: str) -> None:
@@ -200,7 +208,7 @@ def test_settings_carry_the_profiles_of_the_files(place: Place) -> None:
     settings = place.load()
     assert settings.profiles == {"mine": {"search.limit": 5}, "theirs": {}}
     assert settings.profile_origin("theirs") == f"project file {place.project_file}"
-    assert (settings["search.limit"], len(settings)) == (3, len(SETTINGS))
+    assert (settings["search.limit"], len(settings)) == (3, len(SETTINGS) + len(KNOB_ROWS))
     with pytest.raises(KeyError):
         settings.profile_origin("strict")
 
@@ -237,7 +245,7 @@ def test_unknown_variables_are_errors(place: Place) -> None:
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("search.rrf_k", "[profiles.NAME] with rrf_k = VALUE"),
+        ("items.user_folder", "findling sync --user-folder"),
         ("search.affinity", "[profiles.NAME.affinities]"),
         ("keyword.weight_title", "[profiles.NAME.weights] with title"),
         ("chunk.size", "chunk.preset"),
@@ -246,16 +254,35 @@ def test_unknown_variables_are_errors(place: Place) -> None:
 )
 def test_a_setting_of_an_earlier_version_is_named_with_what_replaces_it(place: Place, name: str, instead: str) -> None:
     section, key = name.split(".")
-    for file in (place.user_file, place.project_file):
+    ways = {
+        place.user_file: f"{name};",
+        place.project_file: f"--project {name}, in its folder;",
+    }
+    for file, way in ways.items():
         file.write_text(f"[{section}]\n{key} = 3\n")
         with pytest.raises(UnknownSettingError) as caught:
             place.load()
         assert f"{file}: {name} is no setting any more" in caught.value.message
-        assert f"findling config remove {name}" in caught.value.hint and instead in caught.value.hint
+        assert f"findling config remove {way}" in caught.value.hint and instead in caught.value.hint
         file.unlink()
     with pytest.raises(UnknownSettingError) as caught:
         place.load({variable_of(name): "3"})
-    assert variable_of(name) in caught.value.message and instead in caught.value.hint
+    assert variable_of(name) in caught.value.message
+    assert f"unset {variable_of(name)}; " in caught.value.hint and instead in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["search.rrf_k", "rerank.depth", "search.min_score"])
+def test_a_knob_counts_where_files_and_the_environment_still_set_it(place: Place, name: str) -> None:
+    section, key = name.split(".")
+    place.user_file.write_text(f"[{section}]\n{key} = 1\n")
+    assert (place.load()[name], place.load().origin(name)) == (1, f"user file {place.user_file}")
+    assert place.load({variable_of(name): "0"}).origin(name) == f"env {variable_of(name)}"
+    with pytest.raises(UnknownSettingError, match=f"{name} is no setting any more") as caught:
+        get_setting(name)
+    told = name.removeprefix("search.")
+    assert f"[profiles.NAME] with {told} = VALUE" in caught.value.hint and f"--set {name}=VALUE" in caught.value.hint
+    place.user_file.write_text(f"[profiles.mine]\n{told} = 1\n")
+    assert place.load().profiles["mine"] == {name: 1}
 
 
 def test_every_removed_setting_is_gone_and_says_what_there_is_instead() -> None:

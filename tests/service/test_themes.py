@@ -12,7 +12,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import ThemesAnswer
 from findling.pipelines.lookup import themes as lookup
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.index import graph_index
+from findling.service.index import lazy_legs
 from findling.service.settings.settings import load_settings
 from tests.service.note_trees import opened_notes
 
@@ -115,7 +115,7 @@ def test_a_caller_learns_of_nothing_else(engine: Engine) -> None:
 
 def test_a_graph_that_is_cut_or_not_there_is_said(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(graph_index, "LITTLE", 10)
+        patch.setattr(lazy_legs, "LITTLE", 10)
         assert [one.what for one in engine.themes.top().degraded] == ["the graph is not there yet"]
         assert engine.themes.passages("films/alone.md").degraded
     assert engine.themes.top().themes

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from findling.domain.backends import KEYWORD
 from findling.domain.errors import (
     CorruptError,
     InvalidValueError,
@@ -38,7 +39,7 @@ from findling.service.workspace.workspaces import (
     list_workspaces,
     rename_workspace,
 )
-from findling.stores.local.identity import DAMAGED_FILE, STORE_FILE, keyword_folder
+from findling.stores.local.legs import DAMAGED_FILE, STORE_FILE, KeywordLegs
 from findling.stores.lock import WriteLock
 from tests.processes import PATIENCE_S
 
@@ -158,9 +159,9 @@ def test_one_workspace_of_a_newer_format_does_not_keep_the_others_from_answering
 
 def test_a_leg_of_another_version_is_not_said_to_be_missing(root: Path, settings: Settings) -> None:
     with open_index(root, settings) as engine:
-        leg = keyword_folder(engine.home, "chunk")
+        leg = KeywordLegs(engine.home).folder()
     with open_engine(root, settings=settings) as engine:
-        other = engine._files.backend.keyword_leg("another store", "chunk")
+        other = engine._files.backend.legs[KEYWORD].open("another store", "chunk")
         other.commit(1)
         other.close()
     with open_engine(root, settings=settings) as engine:

@@ -34,7 +34,7 @@ from findling.service.workspace.workspaces import (
     list_workspaces,
     rename_workspace,
 )
-from findling.stores.local.identity import STORE_FILE
+from findling.stores.local.legs import STORE_FILE
 
 SETTINGS = Settings().override({"search.mode": "keyword", "semantic.instant": False}, "test")
 

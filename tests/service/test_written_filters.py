@@ -45,6 +45,6 @@ def test_extensions_and_folders_are_written_in_many_ways() -> None:
 )
 def test_what_does_not_fit_is_named(given: dict[str, object], told: str) -> None:
     with pytest.raises(InvalidValueError) as refused:
-        written_filters(**given, called={"ext": "-e"})  # type: ignore[arg-type]
+        written_filters(**given, called={"ext": "-e"})
     assert refused.value.message == told
     assert refused.value.hint

@@ -42,14 +42,14 @@ def grep(tree: Path, url: str, **asked: object) -> GrepAnswer:
 
 
 @contextmanager
-def another_server() -> Iterator[str]:
-    """A web server that is no Zoekt."""
+def another_server(status: int = 200, body: bytes = b'{"hello": "world"}') -> Iterator[str]:
+    """A web server that is no Zoekt, or one that answers as a Zoekt does which refuses a pattern."""
 
     class Other(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.send_response(200)
+            self.send_response(status)
             self.end_headers()
-            self.wfile.write(b'{"hello": "world"}')
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
@@ -71,7 +71,7 @@ def test_without_a_server_our_own_index_answers_and_says_so(tree: Path) -> None:
         answer = grep(tree, url)
     assert [file.path for file in answer.files] == ["page.html", "src/one.py"]
     (missing,) = answer.degraded
-    assert missing.what.startswith(f"Zoekt at {url} cannot be reached")
+    assert missing.what.startswith(f"Zoekt at {url} cannot be asked: Zoekt (127.0.0.1) ")
     assert missing.what.endswith("the index of findling has answered")
     assert "zoekt-webserver -rpc" in missing.fix
     assert "zoekt" not in answer.strategy
@@ -82,6 +82,14 @@ def test_a_server_that_is_no_zoekt_is_not_believed(tree: Path) -> None:
         answer = grep(tree, url)
     assert [file.path for file in answer.files] == ["page.html", "src/one.py"]
     assert f"what answers at {url} is no Zoekt" in answer.degraded[0].what
+
+
+def test_the_reason_of_a_refusal_is_told(tree: Path) -> None:
+    with another_server(400, b'{"Error": "bad regexp"}') as url:
+        answer = grep(tree, url)
+    assert [file.path for file in answer.files] == ["page.html", "src/one.py"]
+    assert "answered 400: bad regexp; the index" in answer.degraded[0].what
+    assert "zoekt-webserver -rpc" in answer.degraded[0].fix
 
 
 def test_a_limited_caller_never_asks_it(tree: Path) -> None:

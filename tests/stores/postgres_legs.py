@@ -20,10 +20,11 @@ from findling.domain.errors import FindlingError
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.migrations import create_workspace
 from findling.stores.postgres.server.places import parse_place
+from findling.stores.postgres.server.round_trips import ServerConnection
 from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess
 
-__all__ = ["connections", "killed_run", "opened_again", "opened_workspace", "ordinary_place"]
+__all__ = ["connections", "killed_run", "noted_statements", "opened_again", "opened_workspace", "ordinary_place"]
 
 _Leg = TypeVar("_Leg")
 
@@ -39,6 +40,24 @@ def ordinary_place(server: PostgresServer) -> str:
                 other.execute("CREATE SCHEMA extensions; GRANT USAGE ON SCHEMA extensions TO keeper")
                 other.execute("CREATE EXTENSION vector SCHEMA extensions")
     return server.place().replace("postgres:postgres@", "keeper:keeper@").replace("/postgres#", "/legs#")
+
+
+@contextmanager
+def noted_statements() -> Iterator[list[object]]:
+    """The statements that go to a server, by whichever way, in a list that grows."""
+    asked: list[object] = []
+
+    def noted(method: Callable[..., object]) -> Callable[..., object]:
+        def ask(self: object, statement: object, *values: object, **options: object) -> object:
+            asked.append(statement)
+            return method(self, statement, *values, **options)
+
+        return ask
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ServerConnection, "rows", noted(ServerConnection.rows))
+        patched.setattr(psycopg.Cursor, "execute", noted(psycopg.Cursor.execute))
+        yield asked
 
 
 @contextmanager

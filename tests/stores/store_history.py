@@ -15,9 +15,9 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.ports import Change, TruthStore
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import LegModel, held_by, line_document
 from tests.counts import tries
+from tests.memory_store import MemoryStore
 
 __all__ = ["StoreHistory", "history_settings"]
 

@@ -19,16 +19,17 @@ from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
+from findling.pipelines.export.bundle_vetting import BundleRecords
 from findling.pipelines.export.bundles import Facts, export_store
+from findling.pipelines.export.copying import fill_store
 from findling.stores.bundle.bundle import FILES, Bundle, is_bundle
-from findling.stores.bundle.bundle_restore import restore_all, restore_vectors
 from findling.stores.bundle.bundle_writer import write_bundle
 from findling.stores.bundle.jsonl_records import Record, document_record, encode, to_document
 from findling.stores.sqlite.store import SqliteStore
-from findling.testing.reference.jsonl_store import JsonlStore
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import AWKWARD, EMPTY, FULL, HISTORY, PLAIN, cids_of, line_document
 from tests.counts import tries
+from tests.jsonl_store import JsonlStore
+from tests.memory_store import MemoryStore
 
 FACTS = Facts(0.0, None, {"analysis": "words:2"}, {"search.limit": 5}, "/somewhere")
 
@@ -147,7 +148,7 @@ def test_every_store_comes_back_as_it_was(new_store: Callable[[], TruthStore], t
     with Bundle.open(tmp_path / name) as bundle:
         bundle.verify()
         assert bundle.manifest == manifest
-        restore_all(bundle, copy)
+        fill_store(BundleRecords(bundle), copy)
     assert facts(copy) == facts(store)
     assert copy.get_meta("store_id") is None
     export_store(copy, tmp_path / f"again-{name}", FACTS)
@@ -170,9 +171,9 @@ def test_restoring_twice_makes_no_difference(tmp_path: Path) -> None:
     fill(store)
     export_store(store, tmp_path / "b", FACTS)
     with Bundle.open(tmp_path / "b") as bundle:
-        restore_all(bundle, copy)
+        fill_store(BundleRecords(bundle), copy)
         seq = copy.seq()
-        restore_all(bundle, copy)
+        fill_store(BundleRecords(bundle), copy)
     assert copy.seq() == seq
     assert facts(copy) == facts(store)
 
@@ -182,7 +183,7 @@ def test_only_what_may_be_seen(tmp_path: Path) -> None:
     fill(store)
     export_store(store, tmp_path / "b", FACTS, may_see=lambda resource: resource.rid != PLAIN.resource.rid)
     with Bundle.open(tmp_path / "b") as bundle:
-        restore_all(bundle, copy)
+        fill_store(BundleRecords(bundle), copy)
         assert bundle.manifest["partial"] is True
     assert set(store.rids()) - set(copy.rids()) == {PLAIN.resource.rid}
     assert list(copy.models()) == ["n"]
@@ -235,7 +236,7 @@ def test_a_line_that_makes_no_sense_is_named(tmp_path: Path, name: str, line: ob
     with Bundle.open(tmp_path / "b") as bundle:
         bundle.verify()
         with pytest.raises(CorruptError, match=f"{name}.json"):
-            restore_all(bundle, MemoryStore())
+            fill_store(BundleRecords(bundle), MemoryStore())
     with pytest.raises(CorruptError):
         JsonlStore.open(tmp_path / "b")
 
@@ -245,7 +246,7 @@ def test_a_document_that_no_store_takes_is_refused(tmp_path: Path) -> None:
     record["chunks"][0]["span"] = [0, 9999]
     crafted(tmp_path / "b", resources=[record])
     with Bundle.open(tmp_path / "b") as bundle, pytest.raises(InvalidValueError, match="lies outside"):
-        restore_all(bundle, MemoryStore())
+        fill_store(BundleRecords(bundle), MemoryStore())
 
 
 def test_vectors_that_are_there_stay(tmp_path: Path) -> None:
@@ -254,7 +255,7 @@ def test_vectors_that_are_there_stay(tmp_path: Path) -> None:
     export_store(store, tmp_path / "b", FACTS)
     copy.put_vectors("m", {PLAIN.chunks[0].digest: half(9, 9)})
     with Bundle.open(tmp_path / "b") as bundle:
-        restore_vectors(bundle, copy)
+        fill_store(BundleRecords(bundle), copy)
     assert copy.vectors("m", [PLAIN.chunks[0].digest]) == {PLAIN.chunks[0].digest: half(9, 9)}
     assert len(copy.vectors("m", [chunk.digest for chunk in PLAIN.chunks])) == 3
 
@@ -286,7 +287,7 @@ def test_an_archive_is_read_and_never_unpacked(tmp_path: Path) -> None:
         archive.writestr("../escaped", "out")
     with Bundle.open(tmp_path / "b.zip") as bundle:
         bundle.verify()
-        restore_all(bundle, copy)
+        fill_store(BundleRecords(bundle), copy)
     assert facts(copy) == facts(store)
     assert not (tmp_path.parent / "escaped").exists()
 

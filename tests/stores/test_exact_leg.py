@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from findling.core import native
+from findling.domain.backends import EXACT
 from findling.domain.errors import CorruptError
 from findling.domain.ports import ExactLeg
 from findling.domain.queries import Filters, Pattern
@@ -79,7 +80,7 @@ def test_a_build_that_is_killed_goes_on_and_loses_nothing(tmp_path: Path) -> Non
             catch_up(store, leg)
             assert leg.numbers() == set(numbers)
             assert (_found(leg, "number 59 of"), _found(leg, "of many")) == (1, 60)
-    assert LocalBackend(tmp_path).damage() == []
+    assert LocalBackend(tmp_path).legs[EXACT].damage() == []
 
 
 @pytest.mark.skipif(native is None, reason="there is no compiled core")
@@ -99,29 +100,29 @@ def test_a_leg_of_another_store_or_damaged_is_no_leg(tmp_path: Path) -> None:
     backend = LocalBackend(tmp_path)
     with closing(SqliteStore.open(tmp_path / "index.sqlite")) as store:
         store.write([line_document(str(number), [f"text number {number}"]) for number in range(50)])
-        with closing(backend.exact_leg("one")) as leg:
+        with closing(backend.legs[EXACT].open("one")) as leg:
             catch_up(store, leg)
             assert _found(leg, "text number 7") == 1
         backend.settle(store)
     assert measure_parts(tmp_path)["exact leg"] > 0
-    assert backend.damage() == []
-    with closing(backend.exact_leg("another")) as leg:
+    assert backend.legs[EXACT].damage() == []
+    with closing(backend.legs[EXACT].open("another")) as leg:
         assert (leg.seq(), leg.size()) == (0, 0)
     for part in (tmp_path / "exact").glob("*.term"):
         data = bytearray(part.read_bytes())
         data[len(data) // 2] ^= 0xFF
         part.write_bytes(data)
-    assert any("exact" in problem for problem in backend.damage())
+    assert any("exact" in problem for problem in backend.legs[EXACT].damage())
     with pytest.raises(CorruptError, match="exact leg"):
         for _ in range(100):  # one file of several is looked at
-            backend.exact_leg("one").close()
-    backend.discard_exact_leg()
-    assert not backend.has_exact_leg()
+            backend.legs[EXACT].open("one").close()
+    backend.legs[EXACT].discard()
+    assert not backend.legs[EXACT].exists()
 
 
 def test_a_leg_of_deleted_entries_is_rewritten(tmp_path: Path) -> None:
     backend = LocalBackend(tmp_path)
-    with closing(SqliteStore.open(tmp_path / "index.sqlite")) as store, closing(backend.exact_leg("s")) as leg:
+    with closing(SqliteStore.open(tmp_path / "index.sqlite")) as store, closing(backend.legs[EXACT].open("s")) as leg:
         store.write([line_document(str(number), [f"text number {number}"]) for number in range(50)])
         catch_up(store, leg)
         store.write([], [str(number) for number in range(25)])
@@ -129,7 +130,7 @@ def test_a_leg_of_deleted_entries_is_rewritten(tmp_path: Path) -> None:
         leg.close()
         rewritten = rewrite_parts(tmp_path, "s", "chunk", full=False, fill=lambda fresh: catch_up(store, fresh))
         assert "exact leg" in list(rewritten)
-        with closing(backend.exact_leg("s")) as fresh:
+        with closing(backend.legs[EXACT].open("s")) as fresh:
             assert (fresh.seq(), fresh.size(), _found(fresh, "text number")) == (store.seq(), 25, 25)
 
 

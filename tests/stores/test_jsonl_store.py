@@ -25,7 +25,6 @@ from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Fingerprint
-from findling.testing.reference.jsonl_store import LOG_FILE, JsonlStore
 from findling.testing.samples import (
     AWKWARD,
     EMPTY,
@@ -39,6 +38,7 @@ from findling.testing.samples import (
 )
 from findling.testing.truth_store import TruthStoreSuite
 from tests.counts import tries
+from tests.jsonl_store import LOG_FILE, JsonlStore
 from tests.processes import BoundedProcess
 
 TERM = GlossaryTerm("rate limit", "quota", "Quota", "alias", "person", decided_at=1.5)
@@ -47,7 +47,7 @@ KILLS = tries(10, short=3)
 WRITER = """
 import sys
 from findling.testing.samples import line_document
-from findling.testing.reference.jsonl_store import JsonlStore
+from tests.jsonl_store import JsonlStore
 
 with JsonlStore.open(sys.argv[1], patience_s=0) as store:
     turn = store.seq()

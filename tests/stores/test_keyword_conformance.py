@@ -5,9 +5,8 @@ from __future__ import annotations
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.stores.keyword.leg import TantivyLeg
 from findling.testing.keyword_leg import KeywordLegSuite
-from findling.testing.reference.memory_store import MemoryStore
 from tests.memory_leg import MemoryLeg
-from tests.postings_leg import PostingsLeg
+from tests.memory_store import MemoryStore
 from tests.stores.leg_folders import LegsInFolder
 
 
@@ -22,11 +21,3 @@ class TestMemoryLeg(KeywordLegSuite):
 class TestTantivyLeg(LegsInFolder, KeywordLegSuite):
     def make_leg(self) -> KeywordLeg:
         return self.kept(TantivyLeg.open(self.folder / "keyword", store_id="test"))
-
-
-class TestPostingsLeg(KeywordLegSuite):
-    def make_store(self) -> TruthStore:
-        return MemoryStore()
-
-    def make_leg(self) -> KeywordLeg:
-        return PostingsLeg()

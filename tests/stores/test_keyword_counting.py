@@ -15,12 +15,12 @@ from findling.pipelines.indexing.fanout import catch_up
 from findling.stores.keyword.entries import PADDING, padding
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.term_weights import counted, repeated
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.query.parser import parse
 from findling.text.query.query_mode import read
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 LINES = [
     "data of a store",

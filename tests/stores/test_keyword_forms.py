@@ -18,8 +18,8 @@ from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import adopt_index
 from findling.stores.keyword.segment_files import FORMS_FILE
 from findling.stores.keyword.term_weights import SegmentStatistics
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
+from tests.memory_store import MemoryStore
 
 TEXTS = [Path(str(module.__file__)).read_text() for module in (statistics, string, textwrap)]
 ASKED = ("using", "values", "format", "computes", "raised", "wrapping", "иностранные", "нет", "ads", "dying", "zebras")

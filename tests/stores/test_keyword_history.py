@@ -31,8 +31,8 @@ from findling.stores.keyword.segment_files import (
     write_note,
 )
 from findling.stores.keyword.term_weights import PAD
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
+from tests.memory_store import MemoryStore
 from tests.processes import BoundedProcess
 
 WORDS = [f"{first}{second}{third}" for first in "bdfgk" for second in "aeiou" for third in "lmnr"]

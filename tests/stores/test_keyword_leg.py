@@ -20,14 +20,14 @@ from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Prefix
 from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.fanout import catch_up
-from findling.sources.documents.extracted import Extracted
+from findling.sources.extracted import Extracted
 from findling.stores.keyword.entries import PADDING, entries, prepare, schema
 from findling.stores.keyword.leg import TantivyLeg
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from findling.text.analysis.spelling import Spellings
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.core.test_native_text import TEXTS
+from tests.memory_store import MemoryStore
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
 

@@ -32,11 +32,11 @@ from findling.domain.queries import (
 from findling.domain.resources import Document, Resource
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.fanout import catch_up
-from findling.sources.documents.extracted import Extracted
+from findling.sources.extracted import Extracted
 from findling.stores.keyword.leg import TantivyLeg
-from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
 

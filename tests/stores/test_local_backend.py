@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from findling.domain.backends import VectorTable
+from findling.domain.backends import KEYWORD, VECTORS, VectorTable
 from findling.domain.errors import InvalidValueError, MissingExtraError
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.service.workspace.backends import is_same_place, open_backend, shown_url
@@ -39,10 +39,12 @@ class Local:
         return backend.open_store()
 
     def make_leg(self) -> KeywordLeg:
-        return self.make_backend().keyword_leg("test", "chunk")
+        leg: KeywordLeg = self.make_backend().legs[KEYWORD].open("test", "chunk")
+        return leg
 
     def make_table(self, dimensions: int) -> VectorTable:
-        return self.make_backend().vector_table("test", "model", dimensions)
+        table: VectorTable = self.make_backend().legs[VECTORS].open("test", "model", dimensions)
+        return table
 
 
 class TestLocalBackend(Local, BackendSuite):

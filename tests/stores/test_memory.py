@@ -4,9 +4,9 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import PLAIN, line_document
 from findling.testing.truth_store import TruthStoreSuite
+from tests.memory_store import MemoryStore
 
 
 class TestMemoryStore(TruthStoreSuite):

@@ -13,9 +13,9 @@ from findling.domain.queries import All, Any, Filters, Fuzzy, Near, Node, Phrase
 from findling.domain.resources import Document
 from findling.stores.keyword.entries import PADDING
 from findling.stores.keyword.leg import TantivyLeg
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import cid_of, line_document
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 LINES = ["red red blue", "red", "blue green", "green reds"]
 

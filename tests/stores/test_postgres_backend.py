@@ -9,15 +9,13 @@ from tempfile import mkdtemp
 import psycopg
 import pytest
 
-from findling.domain.backends import Backend
 from findling.domain.errors import ReadOnlyError, WorkspaceError
-from findling.service.workspace.backends import open_backend
 from findling.stores.postgres.backend import PostgresBackend
 from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.server.migrations import migrate
 from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.truth import store as postgres_store
-from findling.testing.backend import BackendSuite, ConcurrentWritersSuite, PlaceSuite, TwinWorldsSuite
+from findling.testing.backend import BackendSuite, ConcurrentWritersSuite, PlaceSuite
 from findling.testing.samples import LegModel, held_by, line_document, vectors_of
 from tests.counts import tries
 from tests.postgres_servers import PostgresServer
@@ -49,26 +47,6 @@ class TestPostgresBackendBehindAPooler(PlaceSuite, ConcurrentWritersSuite):
 
     def make_folder(self) -> Path:
         return Path(mkdtemp(dir=self.tmp))
-
-
-class TestPostgresServerLegs(PlaceSuite, TwinWorldsSuite):
-    """All of it with the legs in the database."""
-
-    worlds = tries(3, short=1)
-
-    @pytest.fixture(autouse=True)
-    def _place(self, tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.tmp, self.server = tmp_path, postgres
-        monkeypatch.setenv("FINDLING_SEARCH_LEGS", "server")
-
-    def make_place(self) -> str:
-        return self.server.place()
-
-    def make_folder(self) -> Path:
-        return Path(mkdtemp(dir=self.tmp))
-
-    def open_new(self) -> Backend:
-        return open_backend(self.make_place(), self.make_folder(), "server")
 
 
 def backend_of(place: str, folder: Path) -> PostgresBackend:

@@ -261,7 +261,8 @@ def test_certificates_are_checked_as_the_url_says(tmp_path: Path) -> None:
         trusted = f"sslrootcert={folder / 'server.crt'}"
 
         def told(options: str, at: str = place) -> str:
-            return next(iter(examine_server(parse_place(at.replace("#", f"?{options}#")), "local"))).detail
+            place = parse_place(at.replace("#", f"?{options}#"))
+            return next(iter(examine_server(place, PostgresConnections(place)))).detail
 
         deadline = time.monotonic() + PATIENCE_S
         while "encrypted" not in told("sslmode=require"):

@@ -12,6 +12,7 @@ import pytest
 from findling.domain.errors import ReplacedError, WorkspaceError
 from findling.domain.ports import TruthStore
 from findling.stores.postgres.checks import examine_server
+from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import line_document
@@ -34,7 +35,8 @@ def dsn(postgres: PostgresServer) -> Iterator[str]:
 
 def test_doctor_names_a_pooler_that_the_url_does_not(dsn: str, postgres: PostgresServer) -> None:
     def pooler(url: str) -> list[tuple[bool, str]]:
-        return [(one.ok, one.hint) for one in examine_server(parse_place(url), "local") if one.name == "pooler"]
+        checks = examine_server(parse_place(url), PostgresConnections(url))
+        return [(one.ok, one.hint) for one in checks if one.name == "pooler"]
 
     assert pooler(f"{dsn.partition('?')[0]}#notes") == [(False, "add pooler=transaction to the URL, behind ? or &")]
     assert pooler(f"{dsn}#notes") == pooler(postgres.place()) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -22,7 +22,7 @@ from findling.stores.postgres.server.places import parse_place
 from findling.stores.postgres.server.round_trips import ServerConnection
 from tests.meta.test_limits import LIMITS
 from tests.postgres_servers import PostgresServer
-from tests.stores.postgres_legs import opened_workspace, ordinary_place
+from tests.stores.postgres_legs import noted_statements, opened_workspace, ordinary_place
 
 PLANS = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'findling_' || chr(37)"
 
@@ -127,36 +127,24 @@ def test_a_lost_connection_is_told_and_replaced(postgres: PostgresServer, connec
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def asked() -> Iterator[list[object]]:
     """The statements that go to the server, by whichever way."""
-    asked: list[object] = []
-
-    def noted(method: Callable[..., object]) -> Callable[..., object]:
-        def ask(self: object, statement: object, *values: object, **options: object) -> object:
-            asked.append(statement)
-            return method(self, statement, *values, **options)
-
-        return ask
-
-    monkeypatch.setattr(ServerConnection, "rows", noted(ServerConnection.rows))
-    monkeypatch.setattr(psycopg.Cursor, "execute", noted(psycopg.Cursor.execute))
-    return asked
+    with noted_statements() as asked:
+        yield asked
 
 
-@pytest.mark.parametrize("legs", ["server", "local"])
 @pytest.mark.parametrize("who", ["owner", "limited"])
 def test_a_search_asks_no_more_statements_than_its_limit(
     postgres: PostgresServer,
     tmp_path: Path,
     asked: list[object],
     monkeypatch: pytest.MonkeyPatch,
-    legs: str,
     who: str,
 ) -> None:
     # The second after which a workspace is looked up again may be over in every search of a busy machine.
     monkeypatch.setattr(backend, "_TRUSTED_S", math.inf)
     create_workspace("counted", home=tmp_path, place=ordinary_place(postgres))
-    own = {"store.home": str(tmp_path), "search.legs": legs, "semantic.model": "auto"}
+    own = {"store.home": str(tmp_path), "semantic.model": "auto"}
     settings = load_settings(tmp_path).override(own, "test")
     with open_engine(".", workspace="counted", settings=settings) as engine:
         engine.add(
@@ -175,4 +163,4 @@ def test_a_search_asks_no_more_statements_than_its_limit(
                 assert viewer.search(SearchRequest(query=query)).hits
                 counts.setdefault(query, []).append(len(asked))
     # The first of them build legs.
-    assert max(map(min, counts.values())) <= LIMITS["statements"][f"{who}_{legs}_legs"], counts
+    assert max(map(min, counts.values())) <= LIMITS["statements"][who], counts

@@ -38,7 +38,6 @@ from findling.domain.resources import Document, Resource
 from findling.pipelines.indexing.fanout import catch_up
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.sqlite.store import SqliteStore
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from findling.text.analysis.analysis import (
     STOP_WORDS,
@@ -55,6 +54,7 @@ from findling.text.query.parser import parse
 from findling.text.query.query_mode import read
 from tests.counts import tries
 from tests.memory_leg import MemoryLeg
+from tests.memory_store import MemoryStore
 
 TREES = tries(10_000, short=300)
 STRINGS = tries(10_000, short=400)

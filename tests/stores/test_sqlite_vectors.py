@@ -23,10 +23,10 @@ from findling.domain.resources import Document
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.store import SqliteStore
-from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import PLAIN, cids_of, line_document, vectors_of
 from tests.compacting import compact
 from tests.counts import tries
+from tests.memory_store import MemoryStore
 from tests.processes import BoundedProcess
 
 

@@ -54,7 +54,7 @@ def test_it_passes_every_suite(package: Path) -> None:
 
 
 def test_a_workspace_lies_there(package: Path, request: pytest.FixtureRequest) -> None:
-    tree, truth = package / "tree", package / "truth.pickle"
+    tree, truth = package / "tree", package / "truth.sqlite"
     tree.mkdir()
     (tree / "harbour.md").write_text("# Harbour\n\nThe ferry leaves at nine.\n")
     own = environment(package)

@@ -219,6 +219,8 @@ def test_what_may_be_a_path_is_read_as_words_and_says_so(text: str, words: list[
         (r"/\bfoo\d+_bar[a-z]{2}\//i", Pattern(r"\bfoo\d+_bar[a-z]{2}\/", True, False)),
         (" /one two|three/ ", Pattern("one two|three", True, False)),
         ("/a.b$/sg case:yes", Pattern("(?s)a.b$", True, True)),
+        ("/TODO/ case:yes", Pattern("TODO", True, True)),
+        ("tea case:yes -/TODO/i", All((Term("tea"), Not(Pattern("TODO", True, True))))),
         ("-/a+/", Not(Pattern("a+", True, False))),
         ("retry /def \\w+/", All((Term("retry"), Pattern("def \\w+", True, False)))),
         ("(/a+/ OR /b+/) tea", All((Any((Pattern("a+", True, False), Pattern("b+", True, False))), Term("tea")))),

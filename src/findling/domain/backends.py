@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import LegIndex, VectorRows
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from findling.domain.errors import FindlingError
-    from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore, Vectors
+    from findling.domain.ports import KeywordLeg, TruthStore, Vectors
     from findling.domain.queries import LegQuery, Required
     from findling.domain.reports import Check
     from findling.domain.resources import Document
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
     from findling.domain.sight import Sight
 
 __all__ = [
+    "EXACT",
+    "GRAPH",
+    "KEYWORD",
     "STANDARD_B",
     "STANDARD_K1",
+    "VECTORS",
+    "VIEWS",
     "Backend",
     "BackendLock",
     "Capabilities",
@@ -39,18 +44,28 @@ __all__ = [
     "GraphLeg",
     "GraphRows",
     "Leg",
+    "LegStore",
     "LimitedLegs",
     "Neighbourhood",
     "Retriever",
     "Scoring",
     "StoreIdentity",
     "VectorTable",
-    "VectorTables",
     "check_escapes",
+    "lazy_names",
 ]
 
 STANDARD_K1, STANDARD_B = 1.2, 0.75
 """The usual parameters of BM25, which tantivy has built in."""
+
+
+KEYWORD, VECTORS, VIEWS, EXACT, GRAPH = "keyword", "vectors", "views", "exact", "graph"
+"""Names of legs at a place."""
+
+
+def lazy_names(legs: Iterable[str]) -> list[str]:
+    """Those of these legs that are made when a search has wanted them."""
+    return [name for name in legs if name not in (KEYWORD, VECTORS, VIEWS)]
 
 
 class Scoring(NamedTuple):
@@ -71,8 +86,7 @@ class Capabilities:
     """Abilities that not every backend has. A command that needs a missing one refuses with a clear error.
 
     `statistics` are `visible` when hidden resources change no score, `global` when they do. `vectors` says how the
-    nearest are found: `exact`, or `ann` from some size on. `regex` is whether there is an exact leg; without one every
-    text is scanned for a pattern. `graph` is whether there is a graph leg.
+    nearest are found: `exact`, or `ann` from some size on.
     """
 
     check: bool = False
@@ -80,8 +94,6 @@ class Capabilities:
     snapshots: bool = False
     statistics: Literal["visible", "global"] = "visible"
     vectors: Literal["exact", "ann"] = "exact"
-    regex: bool = False
-    graph: bool = False
 
 
 class BackendLock(Protocol):
@@ -133,17 +145,26 @@ class VectorTable(VectorRows, Protocol):
         """The parts that are not what was written; every byte is read."""
 
 
-class VectorTables(Protocol):
-    """The vectors of a workspace by model: those of its backend, or elsewhere. `Backend` says the rest."""
+_Opened = TypeVar("_Opened", covariant=True)
 
-    def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
-        """Open the vectors of a model. Raises CorruptError, ProviderError when a server does not answer."""
 
-    def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
-        """The `state` of the vectors of a model."""
+class LegStore(Protocol[_Opened]):
+    """The legs of one kind at a place. A `key` tells them apart: units of keyword legs, models of vectors."""
 
-    def discard_vectors(self, model: str | None = None) -> None:
-        """Delete the table of a model, or of all. The caller holds the write lock."""
+    def open(self, store_id: str, key: str = "", size: int = 0) -> _Opened:
+        """Open a leg, empty when there is none of this store; vectors have a size. Raises CorruptError."""
+
+    def exists(self, key: str = "") -> bool:
+        """Whether there is one, of whatever store or version."""
+
+    def state(self, store_id: str, key: str = "") -> Mapping[str, int]:
+        """The numbers of its last commit, `seq` among them, at less cost than opening it; none without such a leg."""
+
+    def discard(self, key: str | None = None) -> None:
+        """Delete the leg of a key, or all of this kind; they are rebuilt from the truth. The lock is held."""
+
+    def damage(self) -> list[str]:
+        """Parts that are not what was written, one sentence each; for checks."""
 
 
 class Neighbourhood(NamedTuple):
@@ -234,6 +255,9 @@ class Backend(Protocol):
 
     url: str
     capabilities: Capabilities
+    legs: Mapping[str, LegStore[Any]]
+    """By name: `KEYWORD`, `VECTORS`, `VIEWS`, which are the keyword legs of callers, and those that are made when they
+    are wanted."""
     snapshot_bytes: int
     """The bytes that automatic snapshots may take; without meaning for a backend that makes none."""
 
@@ -288,6 +312,9 @@ class Backend(Protocol):
     def settle(self, store: TruthStore) -> None:
         """Note what a write has come to, after the legs were closed. The caller holds the write lock."""
 
+    def offer_legs(self, store: TruthStore) -> None:
+        """Leave copies of legs where hosts without any find them, if that is worthwhile. The lock `legs` is held."""
+
     def frozen(self, store: TruthStore) -> AbstractContextManager[TruthStore] | None:
         """One state of the truth, for legs of this host to catch up with while other hosts write; else None.
 
@@ -295,56 +322,8 @@ class Backend(Protocol):
         lock will do.
         """
 
-    def keyword_leg(self, store_id: str, unit: str) -> KeywordLeg:
-        """Open the keyword leg, empty when there is none of this store. Raises CorruptError."""
-
-    def has_keyword_leg(self, unit: str) -> bool:
-        """Whether there is a keyword leg, of whatever store or version."""
-
-    def keyword_seq(self, store_id: str, unit: str) -> int:
-        """The change that the keyword leg has reached, at less cost than opening it; 0 without one of this store."""
-
-    def limited_legs(self, store_id: str, unit: str) -> LimitedLegs:
-        """The keyword legs of callers with limited rights."""
-
-    def discard_limited_legs(self) -> None:
-        """Delete the keyword legs of callers; they are rebuilt when somebody asks."""
-
-    def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
-        """Open the vectors of a model, empty when there are none of this store. Raises CorruptError."""
-
-    def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
-        """The `state` of the vectors of a model, at less cost than opening them. Raises CorruptError."""
-
-    def exact_leg(self, store_id: str) -> ExactLeg:
-        """Open the exact leg, empty when there is none of this store. Raises CorruptError."""
-
-    def has_exact_leg(self) -> bool:
-        """Whether there is an exact leg, of whatever store or version."""
-
-    def discard_exact_leg(self) -> None:
-        """Delete the exact leg; it is rebuilt from the truth. The caller holds the write lock."""
-
-    def graph_leg(self, store_id: str) -> GraphLeg:
-        """Open the graph leg, empty when there is none of this store. Raises CorruptError."""
-
-    def has_graph_leg(self) -> bool:
-        """Whether there is a graph leg, of whatever store or version."""
-
-    def discard_graph_leg(self) -> None:
-        """Delete the graph leg; it is rebuilt from the truth. The caller holds the write lock."""
-
     def examine(self) -> Iterable[Check]:
         """Checks of the place itself for `findling doctor`, such as versions and rights. An error is a check, too."""
-
-    def damage(self) -> list[str]:
-        """Parts of legs that are not what was written, one sentence each; for a backend that can check."""
-
-    def discard_keyword_leg(self, unit: str) -> None:
-        """Delete the keyword leg; it is rebuilt from the truth. The caller holds the write lock."""
-
-    def discard_vectors(self, model: str | None = None) -> None:
-        """Delete the table of a model, or of all; it is rebuilt from the truth. The caller holds the write lock."""
 
 
 class Retriever(Protocol):

@@ -11,8 +11,6 @@ from typing import Any, Generic, TypeVar
 
 from findling.domain.errors import OverdueError
 
-__all__ = ["MOST_CANDIDATES", "StageClock", "WorkBudget", "current_budget", "finished_by", "spending", "trying"]
-
 MOST_CANDIDATES = 50_000
 """Passages that one answer looks at: 2 s of looking them up."""
 
@@ -26,7 +24,7 @@ _MOST_ROWS = 5_000
 """Rows of words that NEAR is made of: 0.2 ms for each, where its words are in every passage."""
 
 _MATCHING_S = 0.4
-_CHARACTERS_A_SECOND = 150_000_000
+_CHARACTERS_A_SECOND = 100_000_000
 """CPU seconds for all patterns of an answer, and characters of text that give them one more: a scan takes less."""
 
 _MOST_LATE = 16

@@ -2,40 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BusyError",
-    "CallerError",
-    "CorruptError",
-    "DaemonError",
-    "DeniedError",
-    "DiskFullError",
-    "FindlingError",
-    "FormatError",
-    "InvalidValueError",
-    "LockedError",
-    "ManifestError",
-    "MissingExtraError",
-    "ModelDamagedError",
-    "ModelError",
-    "ModelNotFoundError",
-    "NotFoundError",
-    "NotIndexedError",
-    "OverdueError",
-    "PathNotFoundError",
-    "ProviderError",
-    "QuotaError",
-    "ReadOnlyError",
-    "ReplacedError",
-    "StoreDamagedError",
-    "TokenError",
-    "UnknownSettingError",
-    "UnreachableError",
-    "UntrustedSettingError",
-    "UsageError",
-    "WorkerError",
-    "WorkspaceError",
-]
-
 
 class FindlingError(Exception):
     """Root of the tree: `except findling.FindlingError` catches everything findling raises on purpose."""

@@ -10,30 +10,6 @@ from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 
-__all__ = [
-    "ALL_WORKSPACES",
-    "DENIED",
-    "DENY",
-    "EVERYONE",
-    "MEMBER",
-    "OWNER",
-    "PATH",
-    "POLICIES",
-    "RELATIONS",
-    "SCOPES",
-    "UNSET",
-    "VIEWER",
-    "Caller",
-    "Relation",
-    "Right",
-    "check_object",
-    "check_principal",
-    "check_visibility",
-    "is_principal",
-    "policy_of",
-]
-
-
 SCOPES = ("read", "write")
 """The scopes of a token: asking, and changing what is there."""
 

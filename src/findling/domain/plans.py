@@ -38,11 +38,11 @@ EXPANSIONS = ("off", "auto", "on")
 class Knob:
     """One field of a plan, and every place where it shows.
 
-    `kind` is one of `domain.values`. `setting` names its row in settings files, the environment and `--set`; without
-    one only profiles carry it. A `flag` of a switch `sets` one value. `project` says what a stranger's project file may
-    do: nothing, `any` value, or only `lower` it. `served` is the upper bound for callers of a server. `http` puts it
-    beside the query of a request. `mcp` is its description there, and shows it in the tool. `row` is its name in
-    settings files and profiles. An `optional` one may be None, which leaves the decision to each query.
+    `kind` is one of `domain.values`. `setting` makes it a setting of that name; without one, profiles and `--set` carry
+    it. A `flag` of a switch `sets` one value. `project` says what a stranger's project file may do: nothing, `any`
+    value, or only `lower` it. `served` is the upper bound for callers of a server. `http` puts it beside the query of a
+    request. `mcp` is its description there, and shows it in the tool. `row` is its full name in profiles and `--set`.
+    An `optional` one may be None, which leaves the decision to each query.
     """
 
     kind: str
@@ -94,19 +94,14 @@ class Plan:
         "auto",
         "Which words of a query a hit must have: any of them, all of them, or (auto) what the query looks like.",
         choices=WORDS,
-        setting="search.words",
-        flag="--words",
         project="any",
         http=True,
     )
-    glossary: bool = knob(
-        True, "Also find what the glossary calls by another name.", setting="search.glossary", project="any"
-    )
+    glossary: bool = knob(True, "Also find what the glossary calls by another name.", project="any")
     typos: str = knob(
         "correct",
         "A word that nobody wrote: search for the nearest ones instead, suggest them only, or leave it.",
         choices=TYPOS,
-        setting="search.typos",
         project="any",
     )
     meaning_finds: bool = knob(
@@ -117,24 +112,16 @@ class Plan:
     relax: bool = knob(
         True,
         "Where nothing has what a query demands (a quoted phrase, AND), show apart what it finds without the demand.",
-        flag="--no-relax",
-        sets=False,
-        flag_help="Stay empty where nothing has what is demanded.",
         http=True,
     )
     related: int = knob(
         3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000, project="any"
     )
     route: bool = knob(True, "Let what a query looks like (a question, a path, code) change the plan.", project="any")
-    types: tuple[str, ...] = knob(
-        (), "Types to answer with, such as memory or decision; empty: all.", setting="search.types", project="any"
-    )
+    types: tuple[str, ...] = knob((), "Types to answer with, such as memory or decision; empty: all.", project="any")
     heads: bool = knob(
         False,
         "Leave out what something newer supersedes.",
-        flag="--history",
-        sets=False,
-        flag_help="Also what something newer supersedes.",
         project="any",
     )
     weights: Mapping[str, float] = knob(
@@ -147,7 +134,6 @@ class Plan:
         "weighted",
         "How words and meaning become one ranking: by their scores, by their ranks, or by scores and age.",
         choices=FUSIONS,
-        flag="--fusion",
         project="any",
         http=True,
     )
@@ -156,9 +142,6 @@ class Plan:
         "Weight of meaning against words, 0 to 1; not set, it is decided for each query.",
         "number",
         maximum=1,
-        setting="search.alpha",
-        flag="--alpha",
-        metavar="A",
         project="any",
         http=True,
     )
@@ -166,8 +149,6 @@ class Plan:
         "auto",
         "Passages that share names with the question and its best hits: where that helps (auto), never, or always.",
         choices=GRAPHS,
-        setting="search.graph",
-        flag="--graph",
         project="any",
         http=True,
         mcp="shared names",
@@ -176,7 +157,6 @@ class Plan:
         "low",
         "What the graph leads to: passages that share names (low), one of each theme (high), or both by turns (dual).",
         choices=GRAPH_MODES,
-        setting="search.graph_mode",
         project="any",
         http=True,
     )
@@ -193,16 +173,12 @@ class Plan:
         0.0,
         "Hits that score less, from 0 to 1, are left out.",
         maximum=1,
-        setting="search.min_score",
-        flag="--min-score",
-        metavar="S",
         project="any",
         http=True,
     )
     weak: bool = knob(
         False,
         "Show weaker matches, too, which are only counted otherwise.",
-        setting="search.weak",
         flag="--weak",
         sets=True,
         flag_help="Show weaker matches, too.",
@@ -212,15 +188,12 @@ class Plan:
         "off",
         "Ask again with other words for the question: never, where the first round is weak (auto), or always.",
         choices=EXPANSIONS,
-        setting="search.expand",
-        flag="--expand",
         http=True,
         mcp="other words",
     )
     novelty: bool = knob(
         True,
         "Count what stands everywhere (licence heads, signatures, quoted mail) half.",
-        setting="search.novelty",
         project="any",
     )
     boosts: bool = knob(False, "Lift hits whose title, heading, name or tags match, and recent ones.", project="any")
@@ -257,8 +230,6 @@ class Plan:
         "none",
         "One hit for each passage, or for each resource, or for each thread of messages, with the others in it.",
         choices=GROUPINGS,
-        setting="search.group",
-        flag="--group",
         project="any",
         http=True,
     )
@@ -270,7 +241,7 @@ class Plan:
         {}, "Days after which the recency of a type counts half, by types of your own; 0 never.", "days", profile=False
     )
     rerank_depth: int = knob(
-        50, "How many of the best hits are read again; 0: none.", setting="rerank.depth", project="lower", served=1000
+        50, "How many of the best hits are read again; 0: none.", row="rerank.depth", project="lower", served=1000
     )
     budget_ms: float = knob(
         300.0,
@@ -285,7 +256,7 @@ def knobs_of(plan: type[Plan]) -> dict[str, Knob]:
     """The table: every knob of a plan by its name."""
     knobs = {each.name: each.metadata["knob"] for each in fields(plan)}
     return {
-        name: replace(one, name=name, row=one.setting or f"search.{name}", optional=one.default is None)
+        name: replace(one, name=name, row=one.row or one.setting or f"search.{name}", optional=one.default is None)
         for name, one in knobs.items()
     }
 

@@ -116,12 +116,15 @@ class ReadStore(Protocol):
 class TruthStore(ReadStore, Protocol):
     """The truth of one workspace: every resource with its text and chunks. Every leg is derived from it.
 
-    One writer at a time (the caller holds the workspace's write lock), any number of readers. A reader sees
-    whole writes only. "Makes no change" says that `seq` stays as it is.
+    One writer at a time, who holds the write lock, any number of readers. A reader sees whole writes only. "Makes no
+    change" says that `seq` stays as it is.
     """
 
     def seq(self) -> int:
         """The number of the latest change; 0 for an empty store. It never falls and never repeats."""
+
+    def pinned(self) -> TruthStore:
+        """This store to be read for one answer: with the number and the small values of now, where asking costs."""
 
     def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
         """Upsert documents and delete resources in one transaction.
@@ -131,10 +134,7 @@ class TruthStore(ReadStore, Protocol):
         """
 
     def changes(self, since: int) -> Iterator[Change]:
-        """Changes after `since`, oldest first. A resource that changed often appears once, with its present document.
-
-        A leg has therefore absorbed a number only when it has applied everything up to the end.
-        """
+        """Changes after `since`, oldest first, each resource once and as it is: absorbed only when all are applied."""
 
     def log_floor(self) -> int:
         """The number below which a leg cannot catch up from `changes` and starts from nothing."""

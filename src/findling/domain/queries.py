@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Any as AnyValue
 
 from findling.domain.plans import Plan
 from findling.domain.values import record
@@ -13,39 +14,72 @@ if TYPE_CHECKING:
     from findling.domain.resources import Resource
     from findling.domain.results import Degradation
 
-__all__ = [
-    "CONDITIONS",
-    "FACETS",
-    "GROUPS",
-    "HERE",
-    "LEAVES",
-    "SCOPES",
-    "SPELLING",
-    "All",
-    "Any",
-    "Field",
-    "Filters",
-    "Fuzzy",
-    "LegQuery",
-    "Near",
-    "Node",
-    "Not",
-    "Pattern",
-    "Phrase",
-    "Prefix",
-    "Range",
-    "Rephraser",
-    "Rephrasing",
-    "Required",
-    "Same",
-    "SearchRequest",
-    "Term",
-    "Variant",
-    "Word",
-]
+TEXT_FIELDS = ("title", "heading", "body", "path", "tags", "name", "description")
+"""Fields that `in:` limits words to; `in:heading:word` does so for one word."""
 
 
-FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year", "file", "entity")
+@record()
+class Property:
+    """A property of resources, and every place where it shows: a query field is one line of `PROPERTIES`.
+
+    `attribute` of a resource holds it; that of a key that documents bring is `fields.KEY`. `kind` says which values
+    that gives and how they compare (`stores.filtering`); an `alias` stands for the property that is its attribute. An
+    `example` is typed and means what `help` says; without one it is no part of the query language. `takes` says which
+    values there are, `meant_by` what people type instead. A resource has one value of a `single` one, so that two can
+    only mean either. Values of a `facet` can be counted. Keyword legs hold a `token` for each value.
+    """
+
+    name: str
+    attribute: str
+    kind: str = "text"
+    example: str = ""
+    help: str = ""
+    meant_by: str = ""
+    takes: str = "a value right after the colon"
+    single: bool = False
+    facet: bool = False
+    token: bool = True
+
+
+_DAY = "a day such as 2026-01-31, 2026-01, 2026, today, yesterday, 7d, 2w, 3m, 1y or 12h"
+
+# fmt: off
+_PROPERTIES = (
+    Property("type", "type", "text", "type:decision", "the type of resource", "kind", single=True, facet=True),
+    Property("ext", "path", "ending", "ext:py,md", "the file's extension is one of these", "extension filetype suffix",
+             "the ending of a file name such as py", single=True, facet=True),
+    Property("lang", "lang", "text", "lang:python", "the language", "language", single=True, facet=True),
+    Property("author", "author", "names", 'author:"Ada Lovelace"', "the author; `author:ada` will do",
+             "by creator from writer", facet=True),
+    Property("tag", "tags", "texts", "tag:urgent", "one of its tags", "label labels topic", facet=True),
+    Property("system", "fields.system", "list", "system:auth", "one of the systems that it is about", facet=True),
+    Property("path", "path", "path", "path:docs/api", "the path contains this; `path:/docs` begins so; "
+             "`path:*.test.js` and `path:docs/*/old` are patterns", "dir filename folder directory inpath inurl",
+             facet=True),
+    Property("file", "path", "alias", "file:*.{py,go}", "as `path:`; braces stand for any of their parts, up to 30"),
+    Property("title", "title", "words", 'title:"two words"', "the title has the word or phrase", "intitle subject"),
+    Property("year", "updated_at", "time", facet=True),
+    Property("after", "updated_at", "time", "after:2026-01-31", "it changed then or later", "newer since", _DAY),
+    Property("before", "updated_at", "time", "before:7d", "it changed earlier", "older until", _DAY),
+    Property("date", "updated_at", "time", "date:2025..2026", "it changed in this time",
+             takes=f"{_DAY}, or two of them as in 2026-01..2026-03"),
+    Property("is", "", "state", "is:code", "code or chats; `is:head`: what nothing replaces, `is:superseded`: the rest",
+             takes="code, chat, head or superseded"),
+    Property("in", "", "words", "in:heading", "all words are looked for in this field only; `in:history` also finds "
+             "what was superseded, where a profile leaves it out", takes=f"{', '.join(TEXT_FIELDS)} or history"),
+    Property("rid", "rid", "exact"),
+    Property("here", "fields.here", "exact", token=False),
+    Property("folder", "path", "folder", token=False),
+)
+# fmt: on
+
+PROPERTIES = {one.name: one for one in _PROPERTIES}
+"""The table that lexer, parser, stores, legs, facets, explanations, adapters, exported pages and docs follow from."""
+
+COMPARED = [one.name for one in _PROPERTIES if one.token and one.kind not in ("alias", "state", "time", "words")]
+"""The properties that every store and every keyword leg can compare with values."""
+
+FACETS = (*[one.name for one in _PROPERTIES if one.facet], "file", "entity")
 """The properties that can be counted; `path` is the first folder, `year` that of the latest change.
 
 `file` is all files, or ids of what is no file, each with the number of its passages that match. `entity` is the names
@@ -196,6 +230,20 @@ CONDITIONS = (Field, Range)
 GROUPS = (Any, Same, All)
 
 
+def with_leaves(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The tree with its leaves changed."""
+    if isinstance(node, Not):
+        return Not(with_leaves(node.node, change))
+    if isinstance(node, GROUPS):
+        return replace(node, nodes=tuple([with_leaves(part, change) for part in node.nodes]))
+    return change(node)
+
+
+def offered(default: AnyValue, help: str, mcp: str = "") -> AnyValue:
+    """A filter that every face offers, with its descriptions over HTTP and MCP."""
+    return field(default=default, metadata={"help": help, "mcp": mcp})
+
+
 @record(kw_only=True)
 class Filters:
     """Limits of an answer; legs apply every filter before they score.
@@ -204,17 +252,27 @@ class Filters:
     besides. `within` is the folder that is searched: unlike `path` it passes everything that has no path.
     """
 
-    ext: tuple[str, ...] = ()
-    not_ext: tuple[str, ...] = ()
-    path: tuple[str, ...] = ()
-    type: tuple[str, ...] = ()
-    lang: tuple[str, ...] = ()
-    tag: tuple[str, ...] = ()
-    author: tuple[str, ...] = ()
-    after: float | None = None
-    before: float | None = None
+    ext: tuple[str, ...] = offered((), "Extensions, with or without the dot.")
+    not_ext: tuple[str, ...] = offered((), "Extensions that are left out.")
+    path: tuple[str, ...] = offered((), "Folders or files, from the root of the workspace.", "folders or files")
+    type: tuple[str, ...] = offered(
+        (), "Types of resources: file, chat, decision, memory, …", "file, chat, memory, decision, …"
+    )
+    lang: tuple[str, ...] = offered((), "Languages of texts and of code: markdown, python, …")
+    tag: tuple[str, ...] = offered((), "Tags.")
+    author: tuple[str, ...] = offered((), "Authors.")
+    after: float | None = offered(
+        None,
+        "Changed at or after this: a date as in ISO 8601, or seconds since the epoch.",
+        "changed since: 2026-01-31, 2026, 7d",
+    )
+    before: float | None = offered(None, "Changed before this: a date as in ISO 8601, or seconds since the epoch.")
     where: Node | None = None
     within: str = ""
+
+
+OFFERED = {one.name: one for one in fields(Filters) if one.metadata}
+"""The filters that every face offers."""
 
 
 @record()

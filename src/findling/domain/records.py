@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from findling.domain.values import record
 
-__all__ = ["DECISIONS", "Access", "GlossaryTerm", "Message", "Thread"]
-
 DECISIONS = ("keep", "merge", "supersede")
 """Decisions on two memories: both hold; they are one; the newer one takes the place of the older one."""
 

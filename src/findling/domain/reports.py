@@ -11,32 +11,6 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.results import Degradation
 from findling.domain.values import record
 
-__all__ = [
-    "Check",
-    "ExpressionError",
-    "GlobAnswer",
-    "GrepAnswer",
-    "GrepRequest",
-    "IndexProgress",
-    "IndexReport",
-    "ListedFile",
-    "MatchedFile",
-    "MatchedLine",
-    "OutlineAnswer",
-    "OutlinedDefinition",
-    "Progress",
-    "Reference",
-    "RefsAnswer",
-    "RelatedAnswer",
-    "RelatedDocument",
-    "RelatedName",
-    "RelatedPassage",
-    "RelatedPath",
-    "RelatedStep",
-    "Status",
-    "told_changes",
-]
-
 
 class IndexProgress(NamedTuple):
     """A moment of an indexing run; `total` is 0 while it is not known.

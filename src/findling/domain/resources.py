@@ -8,24 +8,6 @@ from typing import NamedTuple
 
 from findling.domain.values import record
 
-__all__ = [
-    "MADE_BY_MODELS",
-    "PLACES",
-    "RESERVED",
-    "Chunk",
-    "ChunkTerms",
-    "Document",
-    "FieldRule",
-    "Fingerprint",
-    "Piece",
-    "Place",
-    "Resource",
-    "ResourceType",
-    "StoredChunk",
-    "StoredText",
-]
-
-
 PLACES = ("title", "name", "description", "tags", "author", "body", "kept")
 """Places of an item's fields: the text fields of a chunk, or `kept`, which is stored and not searched."""
 

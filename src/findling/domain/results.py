@@ -10,29 +10,6 @@ from typing import Any, NamedTuple
 from findling.domain.errors import FindlingError
 from findling.domain.values import as_dict, record
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "AliasMatch",
-    "Completion",
-    "Degradation",
-    "Evidence",
-    "Explanation",
-    "Hit",
-    "LegVerdict",
-    "Line",
-    "Passage",
-    "Receipt",
-    "ScorePart",
-    "SearchAnswer",
-    "Step",
-    "Suggestion",
-    "TermMatch",
-    "Theme",
-    "ThemeName",
-    "ThemesAnswer",
-]
-
-
 SCHEMA_VERSION = 6
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 

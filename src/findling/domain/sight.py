@@ -22,8 +22,6 @@ from findling.domain.permissions import (
     policy_of,
 )
 
-__all__ = ["ROOT", "Audience", "Audiences", "Numbers", "Population", "Rights", "Sight"]
-
 ROOT = f"{PATH}."
 """The folder that all files lie below, as relations name it."""
 

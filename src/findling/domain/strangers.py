@@ -8,22 +8,6 @@ from collections.abc import Iterable, Mapping
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import KNOBS
 
-__all__ = [
-    "BUNDLE_KEPT",
-    "BUNDLE_KEPT_OF_MODEL",
-    "BUNDLE_META",
-    "LONGEST_PATTERN",
-    "LOWERED",
-    "PROJECT_SETTINGS",
-    "TRUSTS",
-    "check_trust",
-    "checked_pattern",
-    "cuts_too_fine",
-    "is_linear",
-    "is_safe_path",
-    "raises_limit",
-]
-
 LOWERED = frozenset(
     {
         "index.max_document_size",

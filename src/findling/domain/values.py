@@ -7,24 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, NoReturn, Protocol, TypeVar, dataclass_transform
 
-__all__ = [
-    "FIELDS",
-    "LARGEST",
-    "Row",
-    "as_dict",
-    "begun",
-    "changed",
-    "closest_name",
-    "compile_records",
-    "counted",
-    "fit",
-    "loose_name",
-    "plain",
-    "read_json",
-    "record",
-    "wanted",
-]
-
 _Class = TypeVar("_Class", bound=type)
 _Record = TypeVar("_Record")
 

@@ -12,18 +12,12 @@ from typing import Any as AnyValue
 from typing import Unpack
 
 from findling.domain.errors import InvalidValueError, UsageError
-from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range
+from findling.domain.queries import COMPARED, All, Any, Field, Filters, Node, Not, Range
 from findling.domain.values import closest_name
 from findling.integrations.searcher import AdapterOptions, Closing, Searcher, checked_principals, missing_extra
 from findling.service.client.written_requests import filters_document, filters_from
 from findling.service.engine.engine import Engine, Viewer
 from findling.service.settings.written_filters import written_filters
-
-__all__ = ["FIELDS", "FindlingRetriever"]
-
-
-FIELDS = ("path", "ext", "lang", "type", "tag", "system", "author", "rid")
-"""Properties of a resource that a comparison may be about, besides `at`."""
 
 _DEEPEST = 50
 
@@ -51,8 +45,8 @@ def _compared(filters: Mapping[str, AnyValue]) -> Node:
     name = str(filters["field"]).removeprefix("meta.")
     if name == "at":
         return _by_time(str(filters.get("operator")), filters.get("value"))
-    if name not in FIELDS:
-        raise InvalidValueError(f"filters: nothing is called {name}", hint=closest_name(name, (*FIELDS, "at")))
+    if name not in COMPARED:
+        raise InvalidValueError(f"filters: nothing is called {name}", hint=closest_name(name, (*COMPARED, "at")))
     return _by_value(name, str(filters.get("operator")), filters.get("value"))
 
 

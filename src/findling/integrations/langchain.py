@@ -21,8 +21,6 @@ except ModuleNotFoundError as error:
     raise missing_extra("langchain", "langchain-core") from error
 from findling.service.client.written_requests import filters_from
 
-__all__ = ["FindlingRetriever"]
-
 if TYPE_CHECKING:
     GivenFilters = Filters | Mapping[str, Any]
 else:

@@ -17,8 +17,6 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra("llama-index", "llama-index-core") from error
 
-__all__ = ["FindlingRetriever"]
-
 _TOLD_TO_MODELS = ("id", "path", "title", "heading", "line_start", "line_end", "place", "author")
 """Metadata that a model reads beside the text of a passage; programs read the rest."""
 

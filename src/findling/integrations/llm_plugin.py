@@ -15,15 +15,6 @@ except ModuleNotFoundError as error:
 
     raise missing_extra("llm", "llm") from error
 
-__all__ = [
-    "Findling",
-    "findling_fetch",
-    "findling_search",
-    "load_passages",
-    "register_fragment_loaders",
-    "register_tools",
-]
-
 _LIMIT = 8
 """Passages in an answer: some 2,000 tokens."""
 

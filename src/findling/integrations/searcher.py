@@ -23,8 +23,6 @@ from findling.service.workspace.scope import request_with
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.workspaces import find_workspace
 
-__all__ = ["AdapterOptions", "Closing", "FoundText", "Searcher", "checked_principals", "missing_extra"]
-
 
 class AdapterOptions(TypedDict, total=False):
     """Options of an adapter: fields of SearchRequest and of Plan.

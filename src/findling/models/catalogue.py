@@ -11,18 +11,6 @@ from typing import Any, NamedTuple
 from findling.domain.errors import ModelError
 from findling.domain.values import read_json
 
-__all__ = [
-    "CARD_FILE",
-    "CATALOGUE",
-    "DEFAULT_EMBEDDER",
-    "ModelCard",
-    "card_of_folder",
-    "known_card",
-    "recorded_sha256",
-    "write_card",
-]
-
-
 CARD_FILE = "findling-model.json"
 """Holds the card of a model folder and the sha256 of its files as they were when the model was pulled."""
 

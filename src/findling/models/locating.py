@@ -14,8 +14,6 @@ from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundE
 from findling.domain.values import read_json
 from findling.models.catalogue import CARD_FILE, CATALOGUE, ModelCard, card_of_folder, known_card, recorded_sha256
 
-__all__ = ["ModelFiles", "file_sha256", "locate", "model_folder", "verified_sha256"]
-
 VERIFIED_FILE = "verified.json"
 """Record of checked model files: size, time of change and sha256, so that no search reads them whole again."""
 

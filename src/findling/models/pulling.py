@@ -17,8 +17,6 @@ from findling.domain.errors import DiskFullError, ModelDamagedError, ModelError,
 from findling.models.catalogue import ModelCard, card_of_folder, known_card, recorded_sha256, write_card
 from findling.models.locating import model_folder
 
-__all__ = ["pull"]
-
 PullProgress = Callable[[str, int, int], None]
 """Called with the name of a file, its bytes so far, and its size (0 when unknown)."""
 

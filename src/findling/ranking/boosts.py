@@ -14,20 +14,6 @@ from findling.domain.values import counted
 from findling.ranking.evidence import positive, unit
 from findling.ranking.fusion import decayed
 
-__all__ = [
-    "FIELD_FACTORS",
-    "MOST",
-    "Boost",
-    "Boosted",
-    "author_affinity",
-    "boosted",
-    "exact_field",
-    "exact_phrase",
-    "field_match",
-    "recency",
-    "starts_field",
-]
-
 MOST = 1.45
 """The most that all boosts together multiply a score by."""
 

@@ -15,8 +15,6 @@ from typing import NamedTuple, TypeAlias
 from findling.domain.values import counted
 from findling.ranking.evidence import finite, positive, unit
 
-__all__ = ["Cut", "Diverse", "adaptive_k", "diversify", "jaccard"]
-
 
 class Cut(NamedTuple):
     """Number of hits to give, and the reason; `gap` is the largest gap as a share of the best score."""

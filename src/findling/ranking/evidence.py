@@ -11,24 +11,6 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from math import log10, sqrt
 
-__all__ = [
-    "FOREIGN",
-    "LARGEST",
-    "cosine_of",
-    "falling",
-    "finite",
-    "is_best",
-    "is_hit",
-    "least_alone",
-    "least_evidence",
-    "least_words",
-    "meaning_evidence",
-    "positive",
-    "unit",
-    "words_evidence",
-]
-
-
 LARGEST = 1e300
 """No score is larger than this, so that the distance between two scores is a number, too."""
 

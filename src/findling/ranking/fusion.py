@@ -16,20 +16,6 @@ from typing import NamedTuple, TypeAlias
 from findling.domain.values import counted
 from findling.ranking.evidence import finite, positive, unit
 
-__all__ = [
-    "RECENCY_WEIGHTS",
-    "Fusion",
-    "Part",
-    "Weighing",
-    "best_first",
-    "decayed",
-    "meaning_weight",
-    "rrf",
-    "rrf_weighted",
-    "weighted",
-    "with_recency",
-]
-
 
 def decayed(age: float, half_life: float) -> float:
     """1 for what is new, one half at the age of `half_life`, towards 0; what comes from the future is new.

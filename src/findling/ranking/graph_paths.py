@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import log, log1p
 from typing import NamedTuple
 
-__all__ = ["MentionGraph", "PassagePath", "best_path", "mention_graph", "nearest_passages", "nearest_things"]
-
 _DIGITS = 9
 """Digits that count where strengths are compared: products in another order differ in the last ones."""
 

@@ -23,25 +23,6 @@ if TYPE_CHECKING:
     Numbers: TypeAlias = NDArray[int64]
     Flags: TypeAlias = NDArray[bool_]
 
-__all__ = [
-    "GateFacts",
-    "GraphGate",
-    "Subgraph",
-    "WalkPath",
-    "Walked",
-    "communities",
-    "gate",
-    "gate_facts",
-    "in_slots",
-    "is_hub",
-    "join_lonely",
-    "own_strengths",
-    "ranked",
-    "seeds",
-    "walk",
-    "walk_path",
-]
-
 Item = TypeVar("Item", bound=Hashable)
 
 

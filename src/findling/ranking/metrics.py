@@ -15,26 +15,6 @@ from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 
-__all__ = [
-    "GAINS",
-    "MEASURES",
-    "Comparison",
-    "Grades",
-    "average_precision",
-    "compare",
-    "interval",
-    "mean",
-    "measure",
-    "ndcg",
-    "precision",
-    "randomisation_p",
-    "recall",
-    "reciprocal_rank",
-    "success",
-    "unique",
-]
-
-
 Grades = Mapping[str, int]
 """Id → how relevant it is."""
 

@@ -7,8 +7,6 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["ROLES", "PathRole", "asked_roles", "role_of"]
-
 
 class PathRole(NamedTuple):
     """A role, the factor of its files, and the words of a question that ask for them; each word also begins others."""

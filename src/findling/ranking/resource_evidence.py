@@ -16,8 +16,6 @@ from typing import NamedTuple
 from findling.domain.values import counted, loose_name
 from findling.ranking.path_roles import ROLES
 
-__all__ = ["Clue", "ResourcePart", "ResourceQuestion", "ResourceRanking", "are_alike", "rank_by_resources"]
-
 _NAMED, _FEW = 1.0, 0.75
 """Gain of a passage whose file name is the question: as much as the best words and meaning are worth; and the power of
 the share of the question's words that a name has. NDCG@10 of words and of instant vectors with the powers 0.5, 0.75, 1:

@@ -16,20 +16,6 @@ from findling.sources.files.file_types import file_type
 from findling.sources.files.rule_patterns import Rules
 from findling.text.chunking.outlines import OUTLINES
 
-__all__ = [
-    "AI_FOLDER",
-    "KINDS",
-    "PROJECT",
-    "USER",
-    "AiFile",
-    "Header",
-    "describe",
-    "find_ai_files",
-    "read_ai_file",
-    "read_header",
-]
-
-
 Header = dict[str, str | tuple[str, ...]]
 """Metadata at the head of a text."""
 

@@ -10,22 +10,6 @@ from pathlib import Path
 
 from findling.domain.errors import DiskFullError, FindlingError, InvalidValueError, PathNotFoundError, ReadOnlyError
 
-__all__ = [
-    "HOME_NAME",
-    "FileErrors",
-    "check_room",
-    "create_private",
-    "discard",
-    "disk_full",
-    "file_size",
-    "make_private",
-    "read_only",
-    "sync_folder",
-    "translate_file_error",
-    "write_whole",
-]
-
-
 HOME_NAME = "workspaces"
 """The usual name of the folder of all workspaces."""
 

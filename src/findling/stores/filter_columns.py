@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from findling.domain.queries import All, Field, Node, Not
+from findling.domain.queries import Field, Filters, Node, Not
+from findling.stores.filtering import conditions
 from findling.stores.rows import Row, decode_fields, decode_words
-
-__all__ = ["FilterColumns", "parts_of", "split_ids"]
 
 _Test = Callable[[Any], bool]
 
@@ -48,23 +47,16 @@ def _decoded(attribute: str, accepts: _Test, plain: Callable[[str], str] | None)
     return lambda text: accepts(plain(text))
 
 
-def parts_of(where: Node | None) -> tuple[Node, ...]:
-    """The conditions that all have to hold."""
-    if where is None:
-        return ()
-    return where.nodes if isinstance(where, All) else (where,)
-
-
-def split_ids(parts: Iterable[Node]) -> tuple[list[str], tuple[Node, ...]]:
-    """The ids that no resource may have, and the other conditions.
+def split_ids(filters: Filters) -> tuple[list[str], list[Node]]:
+    """The ids that no resource may have, and the other conditions of filters.
 
     They are looked up, which takes two thirds of the time of comparing 1,000 rows with 100 ids, 0.6 ms.
     """
     unwanted: list[str] = []
-    others = []
-    for part in parts:
+    others: list[Node] = []
+    for part in conditions(filters):
         if isinstance(part, Not) and isinstance(part.node, Field) and part.node.name == "rid":
             unwanted += part.node.values
         else:
             others.append(part)
-    return unwanted, tuple(others)
+    return unwanted, others

@@ -7,8 +7,6 @@ from collections.abc import Container, Iterable
 from findling.domain.values import record
 from findling.stores.validation import CID_LIMIT, NO_MODEL
 
-__all__ = ["Frontier", "pick_unembedded"]
-
 _LAST = CID_LIMIT - 1
 
 

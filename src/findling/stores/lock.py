@@ -12,8 +12,6 @@ from typing import Protocol, Self, runtime_checkable
 
 from findling.domain.errors import LockedError, PathNotFoundError, ReadOnlyError
 
-__all__ = ["HostLock", "WriteLock"]
-
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.02
 """A write holds the lock for some 5 ms: a longer pause lets others pass."""
@@ -134,6 +132,11 @@ class WriteLock:
 
 
 _held: set[WriteLock] = set()
+
+
+def is_held(path: Path) -> bool:
+    """Whether this process holds the lock of a file."""
+    return any(lock._path == path for lock in list(_held))
 
 
 def _leave_to_parent() -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from findling.stores.filesystem import create_private
 
-__all__ = ["ReplyCache", "reply_key"]
-
 _BUSY_S = 0.5
 """Seconds to wait for another process; then the reply is asked for again, or not kept."""
 

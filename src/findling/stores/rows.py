@@ -11,36 +11,6 @@ from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Fingerprint, Place, Resource
 from findling.stores.validation import HEADING_SEPARATOR
 
-__all__ = [
-    "CHUNK_COLUMNS",
-    "CHUNK_WIDTH",
-    "FINGERPRINT_COLUMNS",
-    "GLOSSARY_COLUMNS",
-    "RESOURCE_COLUMNS",
-    "Row",
-    "check_row",
-    "check_text",
-    "chunk_row",
-    "decode_fields",
-    "decode_words",
-    "dropped_chunks",
-    "fingerprint_row",
-    "resource_row",
-    "resource_sum",
-    "row_sum",
-    "skipped_row",
-    "stored_time",
-    "tell_changed",
-    "tell_lost",
-    "text_sum",
-    "to_chunk",
-    "to_resource",
-    "to_skipped",
-    "to_visibility",
-    "vector_sum",
-]
-
-
 RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
 
 CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading, places'

@@ -14,21 +14,10 @@ if TYPE_CHECKING:
     from findling.domain.permissions import Relation
     from findling.domain.records import Access, GlossaryTerm
 
-__all__ = [
-    "CID_LIMIT",
-    "HEADING_SEPARATOR",
-    "MOST_WISHES",
-    "NO_MODEL",
-    "batched",
-    "check_accesses",
-    "check_document",
-    "check_glossary",
-    "check_relations",
-    "predecessor",
-    "vector_width",
-]
-
 T = TypeVar("T")
+
+NEVER = -1
+"""A time that no file has: everything with it is looked at again."""
 
 NO_MODEL = 0
 """The number of a model without vectors."""

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import pytest
 
-from findling.domain.backends import Backend
+from findling.domain.backends import KEYWORD, VECTORS, VIEWS, Backend
 from findling.domain.errors import LockedError, NotIndexedError
 from findling.domain.ports import TruthStore
 from findling.domain.queries import Filters, Term
@@ -126,21 +126,21 @@ class PlaceSuite(_Places):
         with _writing(backend) as store:
             store.write([line_document("a", ["hello world"])])
             store_id = store.get_meta("store_id") or ""
-            with closing(backend.keyword_leg(store_id, "chunk")) as leg:
+            with closing(backend.legs[KEYWORD].open(store_id, "chunk")) as leg:
                 catch_up(store, leg)
-                assert backend.has_keyword_leg("chunk")
-            with closing(backend.keyword_leg(store_id, "chunk")) as leg:
+                assert backend.legs[KEYWORD].exists("chunk")
+            with closing(backend.legs[KEYWORD].open(store_id, "chunk")) as leg:
                 assert (leg.seq(), leg.cids()) == (1, store.chunk_ids())
-                assert backend.keyword_seq(store_id, "chunk") == 1
-                assert backend.keyword_seq("another", "chunk") == backend.keyword_seq(store_id, "page") == 0
+                assert backend.legs[KEYWORD].state(store_id, "chunk")["seq"] == 1
+                assert backend.legs[KEYWORD].state("another", "chunk") == backend.legs[KEYWORD].state(store_id, "page")
                 assert leg.search(Term("hello"), Filters(), 5).total == 1
-            with closing(backend.keyword_leg("another", "chunk")) as leg:
+            with closing(backend.legs[KEYWORD].open("another", "chunk")) as leg:
                 assert (leg.seq(), leg.size()) == (0, 0)
-            backend.discard_keyword_leg("chunk")
-            with closing(backend.keyword_leg(store_id, "chunk")) as leg:
+            backend.legs[KEYWORD].discard("chunk")
+            with closing(backend.legs[KEYWORD].open(store_id, "chunk")) as leg:
                 assert (leg.seq(), leg.size()) == (0, 0)
             backend.settle(store)
-        assert backend.damage() == []
+        assert [legs.damage() for legs in backend.legs.values() if legs.damage()] == []
 
     def test_the_leg_of_a_caller_holds_just_what_is_in_sight(self) -> None:
         backend = self.open_new()
@@ -149,7 +149,7 @@ class PlaceSuite(_Places):
                 [line_document(rid, ["same words"], visibility=(f"user:{rid}", "user:ann")) for rid in ("bob", "eve")]
             )
             population = Population.of(Audiences(store.relations()), store.rights())
-            legs = backend.limited_legs(store.get_meta("store_id") or "", "chunk")
+            legs = backend.legs[VIEWS].open(store.get_meta("store_id") or "", "chunk")
             for who, seen in (("user:bob", {"bob"}), ("user:ann", {"bob", "eve"}), ("user:joe", set())):
                 sight = Sight(Rights([who], store.relations(), unset_is_public=False), population)
                 found = legs.for_sight(sight, store).search(Term("words"), Filters(), 9).hits
@@ -158,25 +158,25 @@ class PlaceSuite(_Places):
             legs.drop_stale(store)
             assert legs.drop_stale(store) == []
             legs.close()
-            backend.discard_limited_legs()
+            backend.legs[VIEWS].discard()
 
     def test_vectors_are_kept_and_belong_to_their_store_and_model(self) -> None:
         import numpy as np
 
         backend, rows = self.open_new(), np.eye(4, dtype=np.float32)
         with _writing(backend):
-            with closing(backend.vector_table("s", "m", 4)) as table:
+            with closing(backend.legs[VECTORS].open("s", "m", 4)) as table:
                 table.add([1, 2, 3, 4], [1] * 4, rows)
                 table.commit(seq=7)
-            with closing(backend.vector_table("s", "m", 4)) as table:
+            with closing(backend.legs[VECTORS].open("s", "m", 4)) as table:
                 assert (table.cids(), dict(table.state)) == ({1, 2, 3, 4}, {"seq": 7})
-            assert backend.vector_state("s", "m") == {"seq": 7}
+            assert backend.legs[VECTORS].state("s", "m") == {"seq": 7}
             for store_id, model in (("other", "m"), ("s", "other")):
-                assert backend.vector_state(store_id, model) == {}
-                with closing(backend.vector_table(store_id, model, 4)) as table:
+                assert backend.legs[VECTORS].state(store_id, model) == {}
+                with closing(backend.legs[VECTORS].open(store_id, model, 4)) as table:
                     assert (len(table), dict(table.state)) == (0, {})
-            backend.discard_vectors("m")
-            with closing(backend.vector_table("s", "m", 4)) as table:
+            backend.legs[VECTORS].discard("m")
+            with closing(backend.legs[VECTORS].open("s", "m", 4)) as table:
                 assert len(table) == 0
 
 

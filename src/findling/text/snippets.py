@@ -15,8 +15,6 @@ from findling.text.analysis.lines import MOST_SHOWN, LineIndex, is_prose, senten
 if TYPE_CHECKING:
     from findling.text.chunking.windows import Span
 
-__all__ = ["WHOLE_PASSAGE", "JudgedText", "Match", "Telling", "placed_lines", "plain_line", "snippet"]
-
 
 def placed_lines(lines: Sequence[Line], chunk: Chunk, text: str) -> tuple[Line, ...]:
     """The lines, numbered as in the chunk's own text, with the numbers and places they have in the file.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 

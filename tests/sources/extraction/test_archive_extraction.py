@@ -15,7 +15,7 @@ import pytest
 
 from findling.sources.documents.data.archive_list import extract
 from findling.sources.documents.document_formats import extract as extract_any
-from findling.sources.documents.extracted import Source
+from findling.sources.extracted import Source
 from findling.sources.files.file_text import UnreadableError
 
 LISTING = "docs\ndocs/über.txt (5 bytes)\nbig.bin (12,345 bytes)"

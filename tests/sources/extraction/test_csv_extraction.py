@@ -8,7 +8,7 @@ import io
 import pytest
 
 from findling.sources.documents.data.csv_data import extract
-from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 

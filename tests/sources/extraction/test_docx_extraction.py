@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.office.docx import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.markup.epub import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>'

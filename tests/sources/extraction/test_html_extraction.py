@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from findling.sources.documents.charsets import decode_html
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.markup.html import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 

@@ -9,8 +9,8 @@ from email.message import EmailMessage
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.mail.mail import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 

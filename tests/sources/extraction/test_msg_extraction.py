@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.mail.msg import decompress_rtf, extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 Writer = Callable[[Mapping[str, bytes]], bytes]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from findling.sources.documents.data.notebook import extract
-from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 

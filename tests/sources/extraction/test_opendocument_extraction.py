@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from findling.sources.documents.document_formats import extract as read_by_name
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.office.opendocument import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 PREFIX = "urn:oasis:names:tc:opendocument:xmlns:"

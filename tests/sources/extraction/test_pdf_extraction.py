@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.office.pdf import extract, join_lines, split_lines, usual_width
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.legacy.powerpoint97 import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 

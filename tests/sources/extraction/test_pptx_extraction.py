@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.office.pptx import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

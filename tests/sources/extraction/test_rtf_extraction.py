@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.legacy.rtf import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 

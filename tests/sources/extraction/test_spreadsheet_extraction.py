@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape
 import pytest
 
 from findling.sources.documents.document_formats import extract as read_by_name
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.office.spreadsheets import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 

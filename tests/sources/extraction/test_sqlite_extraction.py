@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from findling.sources.documents.data.sqlite_data import extract
-from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from findling.sources.documents.data.subtitles import extract
-from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.legacy.word97 import extract
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError
 
 Writer = Callable[[Mapping[str, bytes]], bytes]

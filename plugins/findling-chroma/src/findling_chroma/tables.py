@@ -43,28 +43,37 @@ def open_vectors(url: str, folder: Path) -> ChromaVectors:
 
 
 class ChromaVectors:
-    """Implements `VectorTables`: collections `findling-OWNER-MODEL` at a place."""
+    """Implements `LegStore`: collections `findling-OWNER-MODEL` at a place."""
 
     def __init__(self, place: str, owner: str, exact_below: int = _EXACT_BELOW) -> None:
         self.place = place
         self._prefix = f"findling-{owner}-"
         self._exact_below = exact_below
 
-    def vector_table(self, store_id: str, model: str, dimensions: int) -> ChromaTable:
+    def open(self, store_id: str, key: str = "", size: int = 0) -> ChromaTable:
         """Open the vectors of a model, empty when there are none of this store. Raises CorruptError."""
-        return ChromaTable(self.place, self._name(model), f"{store_id}|{model}", dimensions, self._exact_below)
+        return ChromaTable(self.place, self._name(key), f"{store_id}|{key}", size, self._exact_below)
 
-    def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
+    def state(self, store_id: str, key: str = "") -> Mapping[str, int]:
         """The state of the vectors of a model."""
-        return self.vector_table(store_id, model, 0).state
+        return self.open(store_id, key).state
 
-    def discard_vectors(self, model: str | None = None) -> None:
+    def discard(self, key: str | None = None) -> None:
         """Delete the table of a model, or of all."""
         with asking(self.place):
             client = client_at(self.place)
             names = [name for name in _names(client) if name.startswith(self._prefix)]
-            for name in names if model is None else {self._name(model)}.intersection(names):
+            for name in names if key is None else {self._name(key)}.intersection(names):
                 client.delete_collection(name)
+
+    def exists(self, key: str = "") -> bool:
+        """Whether there is a table of a model."""
+        with asking(self.place):
+            return self._name(key) in set(_names(client_at(self.place)))
+
+    def damage(self) -> list[str]:
+        """Nothing: a table tells by itself."""
+        return []
 
     def _name(self, model: str) -> str:
         return self._prefix + _digest(model)

@@ -19,11 +19,11 @@ _PORT = 6543
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def open_supabase(url: str, folder: Path, legs: str = "local") -> PostgresBackend:
-    """The backend of a place, with its legs in the `folder` of this host, or with the `server`."""
-    from findling.stores.postgres.server_backend import postgres_backend
+def open_supabase(url: str, folder: Path) -> PostgresBackend:
+    """The backend of a place, with its legs in the `folder` of this host."""
+    from findling.stores.postgres.backend import PostgresBackend
 
-    return postgres_backend(postgres_url(url), folder, legs)
+    return PostgresBackend(postgres_url(url), folder)
 
 
 def postgres_url(url: str) -> str:

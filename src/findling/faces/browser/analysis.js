@@ -1,7 +1,5 @@
 // Text into terms: the same analysis that made the index. What `terms` gives here is what it gives there.
 
-const LONGEST_WORD = 128;
-const MOST_ALTERNATIONS = 6;
 
 // Scripts written without spaces between words, and Hangul, whose particles are glued to the noun.
 const UNSPACED =

@@ -1,8 +1,10 @@
 // What a person types, as what is asked: words to rank by, phrases and words that must or must not be there, filters.
 
-const FILTERS = ["type", "ext", "path", "tag", "author", "lang"];
-const EITHER = new Set(["type", "ext", "lang"]); // a resource has one of these, so two of them can only mean either
-const ELSEWHERE = new Set(["title", "system", "before", "after", "date", "is", "in"]); // findling has them, this page not
+// Of the table that the export writes, the page filters by these kinds of what it holds of a resource; findling by all.
+const KINDS = ["text", "texts", "names", "ending", "path"];
+const FILTERS = new Map(
+  PROPERTIES.filter((one) => KINDS.includes(one.kind) && !one.attribute.includes(".")).map((one) => [one.name, one]),
+);
 const TOKEN = /(-?)(?:([A-Za-z]{2,20}):(?=[^\s:/\\0-9]))?((?:"[^"]*(?:"|$)|[^\s"])+)/g;
 const QUOTED = /^"([^"]*)("?)(\*?)$/;
 
@@ -22,7 +24,7 @@ function parseQuery(text, index) {
     const isNegative = isExcluded !== (minus === "-" && !isSign);
     isExcluded = false;
     const field = (name ?? "").toLowerCase();
-    if (FILTERS.includes(field)) {
+    if (FILTERS.has(field)) {
       addFilter(asked, field, value, isNegative);
     } else if (field) {
       asked.notes.push(unknownFilter(field, value));
@@ -38,8 +40,8 @@ function parseQuery(text, index) {
 }
 
 function unknownFilter(field, value) {
-  const known = FILTERS.map((one) => `${one}:`).join(", ");
-  const why = ELSEWHERE.has(field) ? `this page has no ${field}:` : `there is no filter ${field}:`;
+  const known = [...FILTERS.keys()].map((one) => `${one}:`).join(", ");
+  const why = PROPERTIES.some((one) => one.name === field) ? `this page has no ${field}:` : `there is no filter ${field}:`;
   return `${field}:${value} is read as words: ${why}, only ${known}`;
 }
 
@@ -49,7 +51,7 @@ function addFilter(asked, name, value, isNegative) {
     asked.notes.push(`${name}: takes a value right after the colon`);
     return;
   }
-  const before = asked.filters.find((one) => EITHER.has(name) && one.name === name && one.isNegative === isNegative);
+  const before = asked.filters.find((one) => FILTERS.get(name).single && one.name === name && one.isNegative === isNegative);
   if (before) before.values.push(...values);
   else asked.filters.push({ name, values, isNegative });
 }
@@ -194,11 +196,13 @@ function passes(resource, filters) {
 
 function holds(resource, name, value) {
   const lower = value.toLowerCase();
-  if (name === "path") return liesAt(resource.path.toLowerCase(), lower.replace(/\\/g, "/"));
-  if (name === "ext") return hasExtension(resource.path, lower.replace(/^\*/, ""));
-  if (name === "tag") return resource.tags.some((tag) => tag.toLowerCase() === lower);
-  if (name === "author") return isSubset(terms(value), new Set(terms(resource.author ?? "")));
-  return (resource[name] ?? "").toLowerCase() === lower;
+  const { attribute, kind } = FILTERS.get(name);
+  const held = resource[attribute] ?? "";
+  if (kind === "path") return liesAt(held.toLowerCase(), lower.replace(/\\/g, "/"));
+  if (kind === "ending") return hasExtension(held, lower.replace(/^\*/, ""));
+  if (kind === "texts") return held.some((one) => one.toLowerCase() === lower);
+  if (kind === "names") return isSubset(terms(value), new Set(terms(held)));
+  return held.toLowerCase() === lower;
 }
 
 function hasExtension(path, extension) {

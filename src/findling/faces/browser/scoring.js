@@ -1,16 +1,6 @@
 // What each part of a query finds and scores: BM25 over the text fields, as findling's keyword leg counts.
 
-const INFLECTED = 0.8; // a form that differs from what was typed
-const OTHER_FORMS = 0.2; // what the weaker forms of a word add to its best form
-const IN_A_ROW = 0.5; // a compound found as it was typed, besides its terms
-const NAMED_FILE = 1.5; // what a file gains when the query names it, as a share of all the word can score
-const NAMED_STEM = 0.3; // the same without its extension
-const REPEATED_K = 8; // how fast the repetitions of a word in a query wear off
-const UNADDED = 2; // the lesser fields for pairs of characters, of which the best field counts
-const RARE_FORM = 0.1;
-const MOST_FORMS = 24;
-const FEWEST_LETTERS = 4;
-const LONGEST_OF_ONE_EDIT = 7;
+// Names in capitals that no script declares are findling's own: the export writes them above this.
 
 // A leaf with what it finds (passage → points), the most it can score, and the forms of each of its terms.
 function evaluated(index, leaf) {
@@ -255,11 +245,11 @@ function idf(index, spread) {
 
 function saturation(index, field, passage, count) {
   const usual = lengthOf(field, index.list[passage]) / field.average;
-  return ((index.k1 + 1) * count) / (count + index.k1 * (1 - index.b + index.b * usual));
+  return ((STANDARD_K1 + 1) * count) / (count + STANDARD_K1 * (1 - STANDARD_B + STANDARD_B * usual));
 }
 
 function most(index, worth) {
-  return worth * (index.k1 + 1) * Math.max(...index.fields.map((field) => field.weight));
+  return worth * (STANDARD_K1 + 1) * Math.max(...index.fields.map((field) => field.weight));
 }
 
 function fieldNamed(index, name) {

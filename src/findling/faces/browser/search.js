@@ -1,7 +1,5 @@
 // Searching: from what was typed to an answer with hits, counts, notes and receipts.
 
-const SUPERSEDED = 0.5; // what is left of the score of something that no longer holds
-const BELOW = 0.95; // what it has at most of the score of its successor
 const LITTLE = 5; // with fewer hits than that, related passages are named as well
 const MOST_RELATED = 5;
 const SHORTEST_BEGINNING = 3;

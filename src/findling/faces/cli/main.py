@@ -9,13 +9,15 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from findling import __version__
 from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.output.terminal import hush, note, prepare_streams, write
-from findling.faces.cli.request.command_table import COMMANDS, GROUPS, MOVED
+from findling.faces.cli.request.command_table import COMMANDS, FREQUENT, GONE, GROUPS, MOVED
+from findling.faces.cli.request.options import is_whole, takes_all
 
 __all__ = ["COMMANDS", "GROUPS", "cli", "completion", "print_version", "route", "run"]
 
@@ -61,7 +63,7 @@ def run(args: Sequence[str] | None = None) -> int:
     except FindlingError as error:
         note(error.message, _MORE_MEMORY if _is_short_of_memory(error) else error.hint)
     except click.ClickException as error:
-        note(error.format_message(), _usage_hint(error))
+        note(*_usage_error(error))
     except (click.Abort, KeyboardInterrupt, EOFError):
         if sys.stderr.isatty():
             click.echo(err=True)  # behind the ^C that the terminal shows
@@ -85,7 +87,9 @@ def run(args: Sequence[str] | None = None) -> int:
 
 def _refusal(error: OSError) -> tuple[str, str]:
     """The message and the next step for an error of the system."""
-    if isinstance(error, FileNotFoundError) and not error.filename:  # of `getcwd`, which names none
+    try:
+        Path.cwd()
+    except FileNotFoundError:
         return "the current folder is gone", "change to a folder that exists, then ask again"
     hint = _MORE_MEMORY if _is_short_of_memory(error) else "findling doctor"
     return f"{error.filename}: {error.strerror}" if error.filename else str(error), hint
@@ -127,13 +131,17 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write them group by group."""
+        whole = is_whole(ctx)
         for title, names in GROUPS.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
+            commands = [(name, self.get_command(ctx, name)) for name in names if whole or name in FREQUENT]
             with formatter.section(title):
                 formatter.write_dl([(name, found.get_short_help_str(80)) for name, found in commands if found])
+        if not whole:
+            formatter.write(f"\n{len(COMMANDS) - len(FREQUENT)} more commands: findling --help --all\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         args = route(args)
+        args = takes_all(ctx, args) if args and args[0].startswith("-") else args
         if args and args[0] in MOVED and not ctx.resilient_parsing:
             hint = f"{MOVED[args[0]]}; to search for the word: findling search {args[0]}"
             raise UsageError(f"there is no findling {args[0]} any more", hint=hint)
@@ -184,10 +192,15 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def _usage_hint(error: click.ClickException) -> str:
+def _usage_error(error: click.ClickException) -> tuple[str, str]:
+    """The message and the next step for a command line that cannot be; an option of earlier versions names its heir."""
     ctx = error.ctx if isinstance(error, click.UsageError) else None
     if ctx is None:
-        return ""
-    if isinstance(error, click.NoSuchOption) and ctx.info_name == "search":
-        return f"{ctx.command_path} --help; a query that starts with a dash goes behind --"
-    return f"{ctx.command_path} --help"
+        return error.format_message(), ""
+    hint = f"{ctx.command_path} --help"
+    if isinstance(error, click.NoSuchOption):
+        command = ctx.command_path.removeprefix("findling ")
+        if instead := GONE.get(command, {}).get(error.option_name):
+            return f"there is no {error.option_name} any more", instead
+        hint += "; a query that starts with a dash goes behind --" if command == "search" else ""
+    return error.format_message(), hint

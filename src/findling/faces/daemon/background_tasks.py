@@ -18,8 +18,6 @@ from findling.service.server.watch_list import WatchList
 from findling.service.server.watcher import index_root, watch_roots
 from findling.service.settings.settings import Settings
 
-__all__ = ["Keeper"]
-
 _log = logging.getLogger("findling.daemon")
 
 _ROUND_S = 15.0

@@ -29,8 +29,6 @@ from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import folder_of, indexed_root
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
 
-__all__ = ["local_routes"]
-
 
 def local_routes(
     host: Host, line: WorkLine, *, stop: Callable[[], None], about: Callable[[], dict[str, Any]]

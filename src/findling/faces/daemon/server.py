@@ -38,8 +38,6 @@ from findling.service.server.tokens import TokenBook, issuer_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 
-__all__ = ["RequestLog", "assemble", "bind_tcp", "bind_unix", "is_loopback", "require_tokens", "run_daemon"]
-
 
 def assemble(
     host: Host,
@@ -116,7 +114,9 @@ def bind_tcp(host: str, port: int) -> socket.socket:
         elif error.errno == errno.EACCES:
             told = DaemonError(f"port {port} is not for everybody", hint="findling serve --port 3463")
         else:
-            told = DaemonError(f"nothing can listen on {host}:{port}: {error.strerror}", hint="--host 127.0.0.1")
+            told = DaemonError(
+                f"nothing can listen on {host}:{port}: {error.strerror}", hint="--set serve.host=127.0.0.1"
+            )
         raise told from error
     return listening
 
@@ -131,7 +131,7 @@ def require_tokens(host: str, tokens: TokenBook) -> None:
     if tokens.issuer is None and not tokens.list():
         raise DaemonError(
             f"others could connect to {host}, and there is no token to know them by",
-            hint="findling token create NAME --owner (or --as user:NAME), or --host 127.0.0.1",
+            hint="findling token create NAME --as owner (or --as user:NAME), or --set serve.host=127.0.0.1",
         )
 
 
@@ -140,7 +140,7 @@ def _resolve(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return family, address
     except (OSError, UnicodeError) as error:
-        raise DaemonError(f"{host} is no address of this machine", hint="--host 127.0.0.1") from error
+        raise DaemonError(f"{host} is no address of this machine", hint="--set serve.host=127.0.0.1") from error
 
 
 _log = logging.getLogger("findling.requests")

@@ -36,8 +36,6 @@ from findling.faces.http.routes.openapi import PROBLEMS, openapi_document
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 
-__all__ = ["Lifespan", "create_app"]
-
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[Any]]
 
 _LEAST_COMPRESSED = 1024

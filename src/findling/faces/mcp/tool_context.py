@@ -27,8 +27,6 @@ from findling.service.settings.settings import Settings
 from findling.service.workspace.scope import FOLDERS, PERSON
 from findling.service.workspace.workspace import is_vast
 
-__all__ = ["Connect", "Desk", "for_caller", "local_desk", "naming", "told"]
-
 _POLL_S = 0.1
 """Seconds between two looks at an index that another process writes."""
 
@@ -131,7 +129,7 @@ class Desk(NamedTuple):
         """Raises DeniedError when the caller's token is not good for something."""
         if not self.caller.may(scope):
             raise DeniedError(
-                f"the token does not allow to {scope}", hint=f"findling token create NAME --owner --scope {scope}"
+                f"the token does not allow to {scope}", hint=f"findling token create NAME --as owner --scope {scope}"
             )
 
     @property

@@ -14,8 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-__all__ = ["ASSETS", "OPEN_PATHS", "POLICY", "page_routes"]
-
 OPEN_PATHS = ("/", "/assets/")
 """Paths that need no token: they hold nothing of anybody's, and the page asks for the token."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from findling.domain.ports import Vectors
 
-__all__ = ["InstantEmbedder", "instant_codes"]
-
 _DIMENSIONS = 256
 _SHA256 = "4f0ffffb5598adcf81fb829823974c19f51e41a6e7438b89ff05ede86eeb035c"
 

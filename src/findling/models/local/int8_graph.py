@@ -13,9 +13,6 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["ProtobufField", "read_numbers", "to_int8_arithmetic"]
-
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 

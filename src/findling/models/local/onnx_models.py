@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from findling.domain.ports import Vectors
 
-__all__ = ["OnnxEmbedder", "OnnxReranker", "usual_cosines"]
-
 
 class OnnxReranker:
     """Scores passages with an ONNX cross-encoder, which is opened at the first query; `threads` 0 takes every core.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LocalModel", "OnnxSession", "TextEncoder", "TokenRow", "keep_open", "load_encoder", "opened_recipes"]
-
 
 class TextEncoder(NamedTuple):
     """`ids` gives the first so many tokens of a text; `start`, `middle` and `end` are put around one or two texts."""

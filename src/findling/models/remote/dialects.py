@@ -17,21 +17,6 @@ from findling.models.remote.providers import Provider
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
-__all__ = [
-    "MalformedReplyError",
-    "chat_request",
-    "chat_words",
-    "embedding_request",
-    "embedding_vectors",
-    "is_oversize",
-    "is_spent",
-    "probabilities",
-    "reason",
-    "rerank_request",
-    "rerank_scores",
-]
-
-
 _LONGEST_REASON = 200
 
 
@@ -74,7 +59,7 @@ _OVERSIZE = re.compile(
 
 def _message(reply: object) -> str:
     """The words in an error reply, wherever a provider puts them."""
-    for key in ("error", "message", "detail"):
+    for key in ("error", "message", "detail", "Error"):  # the last is that of Zoekt
         if isinstance(reply, dict) and key in reply:
             return _message(reply[key])
     if isinstance(reply, list) and reply:

@@ -27,16 +27,6 @@ from findling.models.remote.dialects import is_oversize, is_spent, reason
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool
 
-__all__ = [
-    "Address",
-    "HttpClient",
-    "OversizeError",
-    "https_proxy",
-    "is_loopback",
-    "parse_address",
-    "wait_before_retry",
-]
-
 
 class Address(NamedTuple):
     """A web address in parts; `path` has no slash at its end."""
@@ -138,7 +128,7 @@ class HttpClient:
     """Posts JSON to one service; every failure is a ProviderError that names it, its host and the next step.
 
     `headers` go with every request and hold the key; by default it is a bearer token. `attempts` counts the requests
-    that were tried, over all threads.
+    that were tried, over all threads. `most_bytes` bounds an answer; the default is three times the largest usual one.
     """
 
     def __init__(
@@ -149,6 +139,7 @@ class HttpClient:
         api_key: str = "",
         key_hint: str = "",
         headers: Mapping[str, str] | None = None,
+        most_bytes: int = 0,
     ) -> None:
         self.service = service
         self.address = address
@@ -156,6 +147,7 @@ class HttpClient:
         self._api_key = api_key
         self._own = headers if headers is not None else {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._key_hint = key_hint
+        self._most_bytes = most_bytes or _MOST_BYTES
         self._rests_until = 0.0
         self._lock = threading.Lock()
 
@@ -242,15 +234,13 @@ class HttpClient:
 
     def _read(self, response: BaseHTTPResponse, ends: float) -> bytes:
         """Read the whole body before `ends`; the socket's own time-out starts again with every byte."""
-        parts = []
-        size = 0
+        body = bytearray()
         while part := response.read1(1 << 16):
-            parts.append(part)
-            size += len(part)
-            if size > _MOST_BYTES:
-                raise self.failure(f"sent more than {_MOST_BYTES:,} bytes", hint=_HINT_ADDRESS)
+            body += part
+            if len(body) > self._most_bytes:
+                raise self.failure(f"sent more than {self._most_bytes:,} bytes", hint=_HINT_ADDRESS)
             _time_left(ends)
-        return b"".join(parts)
+        return bytes(body)
 
     def _headers(self) -> dict[str, str]:
         usual = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "findling"}

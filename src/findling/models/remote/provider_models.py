@@ -23,15 +23,6 @@ from findling.models.remote.providers import prefixes, split_spec
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
-__all__ = [
-    "RemoteChat",
-    "RemoteEmbedder",
-    "RemoteReranker",
-    "send_batches",
-    "split",
-]
-
-
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 

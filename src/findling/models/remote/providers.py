@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 
-__all__ = ["Provider", "is_remote_spec", "prefixes", "providers", "split_spec"]
-
 
 class Provider(NamedTuple):
     """One service or server; an empty path means that it does not offer the task.

@@ -15,8 +15,6 @@ from findling.pipelines.answer.rankings import HighlightSpec
 from findling.pipelines.content.chat_parts import speaker_of, split_authors
 from findling.text.snippets import snippet
 
-__all__ = ["Said", "in_conversation", "messages_of"]
-
 
 class Said(NamedTuple):
     """A message of a chat: where it begins in the text, what its place is called, and what it says."""

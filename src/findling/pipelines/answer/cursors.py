@@ -16,15 +16,13 @@ from findling.domain.results import Hit
 from findling.domain.values import record
 from findling.pipelines.answer.rankings import Ranked, group_of
 
-__all__ = ["Cursor", "behind", "cursor_after", "next_cursor", "read_cursor"]
-
 _REMEMBERED = 12
 """Hits that a cursor knows: as long as one of them is there, the next page is exact. 156 characters in all."""
 
 
 @record()
 class Cursor:
-    """The number of hits shown, the score of the last one, and the marks of the latest, the last one first.
+    """The number of hits shown, the score of the last one, and the marks of the latest, last first.
 
     A mark stands for a hit: for its chunk or, in an answer that is grouped, for its group.
     """

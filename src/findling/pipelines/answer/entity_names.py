@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.backends import GRAPH
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.text.mining.chunk_names import chunk_names, hash_of
 from findling.text.mining.marked_names import is_told
 
 if TYPE_CHECKING:
     from findling.domain.resources import StoredChunk
-
-__all__ = ["MOST_ENTITIES", "EntityCounts", "count_entities", "is_part", "labels_of"]
 
 MOST_ENTITIES = 50
 """Names in an answer: to write one, a passage is read, which takes 0.4 ms."""
@@ -42,9 +41,9 @@ def is_part(label: str, others: Iterable[str]) -> bool:
 
 def count_entities(legs: Retrievers, cids: Sequence[int]) -> EntityCounts:
     """The names of these chunks, by the number of resources among them. Only what the caller sees is counted."""
-    if legs.graph is None:
+    if legs.leg is None:
         return EntityCounts({}, "facet entity is empty: this place of the index has no graph")
-    at_hand = legs.graph()
+    at_hand = legs.leg(GRAPH)
     if at_hand.rows is None:
         return EntityCounts({}, f"facet entity is empty: {at_hand.lack}")
     import numpy as np  # the graph has loaded it
@@ -57,7 +56,8 @@ def count_entities(legs: Retrievers, cids: Sequence[int]) -> EntityCounts:
     counts = np.bincount(pairs % size, minlength=size)
     # A tie at the last place is decided by the hash: its label is not known yet.
     chosen = np.lexsort((near.hashes, -counts))[:MOST_ENTITIES].tolist()
-    first = {int(thing): int(row) for row, thing in zip(near.rows[::-1], near.things[::-1], strict=True)}
+    things, places = np.unique(near.things, return_index=True)
+    first = dict(zip(things.tolist(), near.rows[places].tolist(), strict=True))
     written: dict[int, str] = {}
     found: dict[str, int] = {}
     for thing in chosen:

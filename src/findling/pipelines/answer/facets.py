@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 from findling.domain.budgets import MOST_CANDIDATES
 from findling.domain.errors import InvalidValueError
-from findling.domain.queries import FACETS
+from findling.domain.queries import FACETS, PROPERTIES
 from findling.domain.resources import Resource
 from findling.pipelines.answer.rankings import Ranking
 from findling.pipelines.content.chat_parts import split_authors
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import loose_words
 from findling.ranking.evidence import words_evidence
-
-__all__ = ["FILE", "MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "count_facets", "facets_of"]
+from findling.stores.filtering import values_held
 
 MOST_MATCHES = 10_000
 """Chunks whose resources are counted, unless all files are asked for."""
@@ -103,23 +102,19 @@ def _most_first(counter: Mapping[str, int]) -> dict[str, int]:
 
 
 def _values(resource: Resource, name: str, below: str) -> Iterable[str]:
-    if name == "tag":
-        return filter(None, resource.tags)
-    if name == "system":
-        return filter(None, (part.strip() for part in resource.fields.get("system", "").split(",")))
-    if name == "ext":
-        stem, dot, ext = resource.path.rpartition("/")[2].rpartition(".")
-        return (f".{ext.lower()}",) if stem and dot and ext else ()
-    if name == "path":
+    kind = PROPERTIES[name].kind
+    if kind == "path":
         path = resource.path.removeprefix(f"{below}/") if below else resource.path
         folder, slash, _ = path.partition("/")
         return (folder,) if slash and folder else ()
-    if name == "year":
+    if kind == "time":
         return _year(resource.updated_at)
-    if name == "author" and resource.type == "chat":
-        return split_authors(resource.author)
-    value: str = getattr(resource, name)
-    return (value,) if value else ()
+    values = values_held(resource, name)
+    if kind == "ending":
+        return [ending for ending in values[-1:] if ending != "."]
+    if kind == "names" and resource.type == "chat":
+        return [one for value in values for one in split_authors(value)]
+    return filter(None, values)
 
 
 def _year(moment: float | None) -> tuple[str, ...]:

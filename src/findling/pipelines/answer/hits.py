@@ -20,31 +20,6 @@ from findling.text.query.leaves import CODE_LANGUAGES
 from findling.text.query.tree import canonical, positive_terms, positive_texts
 from findling.text.snippets import JudgedText, Match, Telling, plain_line
 
-__all__ = ["best_passage", "judged_text", "make_hit", "with_passages"]
-
-
-_SATURATION = 1.2
-
-
-def best_passage(store: ReadStore, stored: StoredChunk, forms: Mapping[str, tuple[str, ...]]) -> StoredChunk:
-    """The chunk of the same resource that holds most of the query: many of its terms, each often enough."""
-    document = store.document(stored.resource.rid)
-    if document is None or len(document.chunks) < 2:
-        return stored
-    term_of = {form: term for term, members in forms.items() for form in members}
-    best, best_score = stored, 0.0
-    for chunk in document.chunks:
-        text = document.text[chunk.start : chunk.end]
-        counts: dict[str, int] = {}
-        for word in terms(text):
-            if word in term_of:
-                counts[term_of[word]] = counts.get(term_of[word], 0) + 1
-        score = sum(count / (count + _SATURATION) for count in counts.values())
-        if score > best_score:
-            best, best_score = StoredChunk(chunk, document.resource, text), score
-    return best
-
-
 _PATTERN = 100.0
 """The weight of a pattern: the line in which it matches is shown, whatever words stand elsewhere."""
 
@@ -99,7 +74,7 @@ def _symbol(stored: StoredChunk, line: int) -> str:
 
 
 class _Shown(NamedTuple):
-    """The part of a chunk to show: some of its lines, the best of them, and where that ends in the chunk's text.
+    """The part of a chunk to show: lines, the best of them, and its end in the chunk's text.
 
     `words` are all words of the text that were asked for.
     """

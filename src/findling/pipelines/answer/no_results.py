@@ -21,7 +21,7 @@ from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled, typed_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
-from findling.stores.filter_columns import parts_of, split_ids
+from findling.stores.filter_columns import split_ids
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.analysis.scripts import name_parts
 from findling.text.analysis.spelling import Spellings, edits, suggest
@@ -32,19 +32,6 @@ from findling.text.query.tree import asks_for_text, canonical, patterns_of, posi
 
 if TYPE_CHECKING:
     from findling.pipelines.retrieve.match_time import TimedPattern
-
-__all__ = [
-    "Relaxed",
-    "idle_exclusions",
-    "meant_by",
-    "neighbours",
-    "nowhere",
-    "relax",
-    "standing",
-    "suggestions",
-    "why_nothing",
-]
-
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _EDGES = "\"'`()[]{}<>.,;:!?…“”„«»"
@@ -213,7 +200,7 @@ def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> t
         return () if is_told else ("there is no letter, digit or emoji to search for",)
     weights = question.plan.weights
     # What the profile is about, and ids that are out of question, are no filters of whoever asks.
-    ids = tuple(split_ids(parts_of(question.filters.where))[0])
+    ids = tuple(split_ids(question.filters)[0])
     wide = Filters(where=Not(Field("rid", ids)) if ids else None)
     wide = wide if question.request.filters.type else replace(wide, type=question.filters.type)
     here = replace(wide, within=question.filters.within)

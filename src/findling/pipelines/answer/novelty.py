@@ -21,8 +21,6 @@ from findling.pipelines.answer.rankings import Ranked, StepContext, reach
 from findling.text.analysis.analysis import matching_spans, terms
 from findling.text.query.leaves import CODE_LANGUAGES
 
-__all__ = ["hold_back"]
-
 _SHARE = 0.5
 """Worth of words in boilerplate."""
 

@@ -32,8 +32,6 @@ from findling.text.analysis.analysis import terms
 from findling.text.chunking.chunk_plan import passage
 from findling.text.query.tree import typed_terms
 
-__all__ = ["boost", "cut", "put_in_order", "rerank", "set_unread_aside", "spread"]
-
 _FEWEST = 3
 """Hits that are given wherever scores fall."""
 

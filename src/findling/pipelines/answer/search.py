@@ -15,14 +15,20 @@ from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.domain.values import changed
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
-from findling.pipelines.answer.hits import best_passage, make_hit
-from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Ranking, StepContext, highlights
+from findling.pipelines.answer.hits import make_hit
+from findling.pipelines.answer.rankings import (
+    MOST_PASSAGES,
+    HighlightSpec,
+    Ranking,
+    StepContext,
+    highlights,
+    load_chunks,
+)
 from findling.pipelines.answer.steps import TOGETHER, plan_account, quality_of, run_steps, unknown_terms, vector_account
-from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, Widened
+from findling.pipelines.retrieve.legs import Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates, in_order, widen_if_weak
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang
-from findling.text.analysis.analysis import says_nothing
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -30,16 +36,11 @@ if TYPE_CHECKING:
     from findling.pipelines.retrieve.match_time import TimedPattern
     from findling.text.query.parser import Parsed
 
-__all__ = ["misspelled", "rank", "search"]
-
 _LEAST_WINDOW = 100
 """Candidates to look at once some of the first ones have to make room."""
 
 _MOST_RESPELLED = 8
 """Unknown words to correct: each takes 10 to 90 ms. A query with more of them is a pasted text."""
-
-_LOOK = 256
-"""Candidates to look up between two looks at the budget."""
 
 
 @spending()
@@ -57,22 +58,12 @@ def search(
     plan = request.plan or Plan()
     exclude = check_request(request, plan)
     if request.facets:
-        from findling.pipelines.answer.facets import check_facets
+        from findling.pipelines.answer.facets import check_facets, facets_of
 
         check_facets(request.facets)
     clock, budget = StageClock(), current_budget()
     budget.end_within(request.timeout_s)
-    question = understand(request, plan, legs.store, parsed)
-    clock.lap("understand")
-    if question.has_patterns:
-        from findling.pipelines.retrieve.pattern_matches import resolved
-
-        legs, question = resolved(legs, question)
-        clock.lap("patterns")
-    elif " " not in question.text:
-        from findling.pipelines.answer.whole_names import whole_name
-
-        question = whole_name(legs, question)
+    legs, question = _in_place(legs, understand(request, plan, legs.store, parsed), clock)
     ranking = rank(legs, question, exclude, clock)
     question, found = ranking.question, ranking.found
     if question.parts is not None:
@@ -82,33 +73,9 @@ def search(
     wanted = changed(ranking.highlights, snippet_lines=snippet_lines)
     hits, cursor = _assembled(ranking, wanted, legs.store)
     clock.lap("assemble")
-    notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
-    relaxed, planned = tuple[Hit, ...](), dict[str, Any]()
-    if isinstance(question.node, (All, Not)):
-        from findling.pipelines.answer.no_results import idle_exclusions
-
-        notes += idle_exclusions(legs.keyword, question)
-    is_first = not request.offset and not request.cursor
-    if not found.total and is_first:
-        from findling.pipelines.answer.no_results import neighbours, why_nothing
-
-        notes += why_nothing(legs.keyword, question, found)
-        if not budget.is_over():
-            looser = _relaxed(legs, ranking, exclude, snippet_lines)
-            if looser is not None:
-                relaxed, note, planned, meaning = looser
-                notes += (note,)
-            clock.lap("relax")
-        if not relaxed and not budget.is_over():
-            related, meaning = neighbours(legs, ranking, wanted, exclude)
-            clock.lap("related")
-    elif not hits and request.limit and is_first:
-        match = f"{found.total:,} match" if found.is_exact else f"at least {found.total:,} match"
-        notes += (f"{match}, but none scores enough or escapes the pattern that excludes",)
+    notes, meaning, related, relaxed, planned = _beside(legs, ranking, wanted, exclude, hits, clock)
     facets: Mapping[str, Mapping[str, int]] = {}
     if request.facets and not budget.is_over("nothing was counted"):
-        from findling.pipelines.answer.facets import facets_of
-
         facets, cut = facets_of(legs, ranking)
         notes += cut
         clock.lap("facets")
@@ -136,6 +103,57 @@ def search(
         facets=facets,
         next_cursor=cursor,
     )
+
+
+def _in_place(legs: Retrievers, question: AnalyzedQuery, clock: StageClock) -> tuple[Retrievers, AnalyzedQuery]:
+    """The question with what its patterns match, or with the name that it is, and the legs with that evidence."""
+    clock.lap("understand")
+    if question.has_patterns:
+        from findling.pipelines.retrieve.pattern_matches import resolved
+
+        legs, question = resolved(legs, question)
+        clock.lap("patterns")
+    elif " " not in question.text:
+        from findling.pipelines.answer.whole_names import whole_name
+
+        question = whole_name(legs, question)
+    return legs, question
+
+
+def _beside(
+    legs: Retrievers,
+    ranking: Ranking,
+    wanted: HighlightSpec,
+    exclude: TimedPattern | None,
+    hits: Sequence[Hit],
+    clock: StageClock,
+) -> tuple[tuple[str, ...], Meaning, tuple[Hit, ...], tuple[Hit, ...], Mapping[str, Any]]:
+    """Notes on an answer, the vectors that served, and where there is no hit, what is near it or found by less."""
+    question, found, budget = ranking.question, ranking.found, current_budget()
+    request, notes, meaning = question.request, question.notes, ranking.meaning
+    related, relaxed, planned = tuple[Hit, ...](), tuple[Hit, ...](), dict[str, Any]()
+    if isinstance(question.node, (All, Not)):
+        from findling.pipelines.answer.no_results import idle_exclusions
+
+        notes += idle_exclusions(legs.keyword, question)
+    is_first = not request.offset and not request.cursor
+    if not found.total and is_first:
+        from findling.pipelines.answer.no_results import neighbours, why_nothing
+
+        notes += why_nothing(legs.keyword, question, found)
+        if not budget.is_over():
+            looser = _relaxed(legs, ranking, exclude, wanted.snippet_lines)
+            if looser is not None:
+                relaxed, note, planned, meaning = looser
+                notes += (note,)
+            clock.lap("relax")
+        if not relaxed and not budget.is_over():
+            related, meaning = neighbours(legs, ranking, wanted, exclude)
+            clock.lap("related")
+    elif not hits and request.limit and is_first:
+        match = f"{found.total:,} match" if found.is_exact else f"at least {found.total:,} match"
+        notes += (f"{match}, but none scores enough or escapes the pattern that excludes",)
+    return notes, meaning, related, relaxed, planned
 
 
 def _relaxed(
@@ -252,11 +270,7 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
 
 
 def _fill_page(
-    legs: Retrievers,
-    asked: AnalyzedQuery,
-    exclude: TimedPattern | None,
-    clock: StageClock,
-    meaning: Meaning,
+    legs: Retrievers, asked: AnalyzedQuery, exclude: TimedPattern | None, clock: StageClock, meaning: Meaning
 ) -> Ranking:
     """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not.
 
@@ -273,30 +287,23 @@ def _fill_page(
         # Reading on would change the ranking between one page and the next.
         question = replace(question, plan=replace(plan, budget_ms=0.0))
     found: Found | None = None
-    widened: Widened | None = None
+    widened: list[Widened] = []
     stored: dict[int, StoredChunk] = {}
     while True:
         if found is None or (len(found.candidates) < limit and not found.is_all):
             try:
-                found = find_candidates(legs, meaning, question, limit)
-                if plan.expand != "off" and widened is None:
-                    widened = widen_if_weak(legs, question, found)
-                    notes += widened.notes
-                    if widened.variants is not None:
-                        legs = context.legs = legs._replace(variants=widened.variants)
-                        found = find_candidates(legs, meaning, question, limit)
-                found = in_order(legs, question, found)
-                spec = highlights(legs, question, found, meaning)
+                found = find_candidates(legs, context.meaning, question, limit)
+                legs, found, spec = _in_order(legs, context, question, found, limit, widened, notes)
             except (MissingExtraError, ModelError) as error:
                 notes.append(Degradation.of(error))
                 # Instant vectors need no model.
-                if all(space.leg.speed == "instant" for space in meaning.spaces):
+                if all(space.leg.speed == "instant" for space in context.meaning.spaces):
                     raise
-                meaning = context.meaning = meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
-                found = None
+                spare = tuple(context.meaning.spare(notes))
+                context.meaning, found = context.meaning._replace(spaces=spare, coverage=0.0), None
                 continue
         candidates = found.candidates[:limit]
-        loaded = _load_chunks(legs, candidates, question, found, exclude, stored)
+        loaded = load_chunks(legs, candidates, question, found, exclude, stored)
         ranked = run_steps(loaded, context.again(candidates, spec))
         is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < context.least
@@ -306,14 +313,34 @@ def _fill_page(
             is_last = True
             rest = ranked[start:] if cursor is None else behind(cursor, ranked, plan.group, is_all=True)
         if rest is not None and (is_last or (context.is_settled and len(rest) >= enough)):
-            page = rest[: request.limit]
+            page, meaning = rest[: request.limit], context.meaning
             more = next_cursor(request, page, cursor) if page and len(rest) > len(page) else ""
             notes += context.notes
             steps = (*(legs.matches.did if legs.matches else ()), *context.did)
-            expansion = widened.account if widened is not None else {}
+            expansion = widened[0].account if widened else {}
             return Ranking(asked, ranked[:wanted], found, meaning, notes, page, spec, more, (), steps, expansion)
         # A few that have sunk make room for a few others; what is missing may be far down.
         limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
+
+
+def _in_order(
+    legs: Retrievers,
+    context: StepContext,
+    question: AnalyzedQuery,
+    found: Found,
+    limit: int,
+    widened: list[Widened],
+    notes: list[Degradation],
+) -> tuple[Retrievers, Found, HighlightSpec]:
+    """The findings in order, with other words for a weak question and the legs that know them; and what to show."""
+    if question.plan.expand != "off" and not widened:
+        widened.append(widen_if_weak(legs, question, found))
+        notes += widened[0].notes
+        if widened[0].variants is not None:
+            legs = context.legs = legs._replace(variants=widened[0].variants)
+            found = find_candidates(legs, context.meaning, question, limit)
+    found = in_order(legs, question, found)
+    return legs, found, highlights(legs, question, found, context.meaning)
 
 
 def _first_window(context: StepContext, wanted: int) -> int:
@@ -335,39 +362,3 @@ def _is_spent(looked_at: int) -> bool:
         budget.refuse(f"only the best {looked_at:,} passages were looked at")
         return True
     return budget.is_over("what stands further down was not looked at")
-
-
-def _load_chunks(
-    legs: Retrievers,
-    candidates: Sequence[Candidate],
-    question: AnalyzedQuery,
-    found: Found,
-    exclude: TimedPattern | None,
-    stored: dict[int, StoredChunk],
-) -> list[Ranked]:
-    """The candidates that the store still holds, for the caller's eyes, and that no pattern excludes.
-
-    `stored` are those that were loaded before, and becomes all of them.
-    """
-    stored |= legs.store.chunks([candidate.cid for candidate in candidates if candidate.cid not in stored])
-    ranked: list[Ranked] = []
-    seen: set[str] = set()
-    for place, candidate in enumerate(candidates):
-        if place % _LOOK == _LOOK - 1 and current_budget().is_over("what stands further down was not looked at"):
-            break
-        chunk = stored.get(candidate.cid)
-        if chunk is None:
-            continue
-        if legs.keyword.unit == "page":
-            chunk = best_passage(legs.store, chunk, found.keyword.forms)
-        if exclude is not None and exclude.matches(chunk.text):
-            continue
-        if question.reading == "ranked" and says_nothing(chunk.text):
-            continue  # its heading found it: 107 pieces of a file of brackets stood before all others
-        if question.reading == "browse":
-            # Without words every passage of a resource is as good as the others: one of them will do.
-            if chunk.resource.rid in seen:
-                continue
-            seen.add(chunk.resource.rid)
-        ranked.append(Ranked(chunk, candidate, candidate.score, follows=True))
-    return ranked

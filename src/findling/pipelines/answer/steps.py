@@ -1,4 +1,4 @@
-"""The steps of a plan after the fusion, in one list, each from a ranking to a ranking; and the account of a search."""
+"""Steps of a plan after the fusion, each from a ranking to a ranking; and the account of a search."""
 
 from __future__ import annotations
 
@@ -30,17 +30,6 @@ from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.analysis.scripts import is_unspaced
 from findling.text.query.leaves import CODE_LANGUAGES
 from findling.text.query.tree import typed_terms
-
-__all__ = [
-    "STEPS",
-    "TOGETHER",
-    "PlanStep",
-    "plan_account",
-    "quality_of",
-    "run_steps",
-    "unknown_terms",
-    "vector_account",
-]
 
 
 def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:

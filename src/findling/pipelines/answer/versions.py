@@ -12,12 +12,10 @@ from findling.domain.resources import Resource
 from findling.domain.results import Step
 from findling.pipelines.answer.rankings import Ranked
 
-__all__ = ["below_newer", "demote", "predecessors", "replaced_by", "successors"]
-
-_SUPERSEDED = 0.5
+SUPERSEDED = 0.5
 """Factor for the score of a superseded resource: half as good as the same words that hold."""
 
-_BELOW = 0.95
+BELOW = 0.95
 """Its largest share of the score of its successor, so that a chain keeps its order."""
 
 _NO_CEILING = float("inf")
@@ -45,12 +43,12 @@ def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked
         later = replaced[rid]
         ceilings[rid] = min(ceilings.get(later, _NO_CEILING), best.get(later, _NO_CEILING))
         if rid in best:
-            best[rid] = min(best[rid] * _SUPERSEDED, ceilings[rid] * _BELOW)
+            best[rid] = min(best[rid] * SUPERSEDED, ceilings[rid] * BELOW)
     moved = []
     for entry in ranked:
         rid = entry.stored.resource.rid
         if rid in replaced and entry.score:
-            score = min(entry.score * _SUPERSEDED, best[rid])
+            score = min(entry.score * SUPERSEDED, best[rid])
             step = Step(name="superseded", factor=score / entry.score, reason=f"replaced by {heads[rid]}")
             entry = entry._replace(score=score, steps=(*entry.steps, step))
         moved.append(entry)
@@ -64,7 +62,7 @@ def below_newer(scores: Mapping[str, float], newer: Mapping[str, Iterable[str]])
     """
     settled = dict(scores)
     for rid, later in newer.items():
-        settled[rid] = min([settled[rid], *(settled[one] * _BELOW for one in later)])
+        settled[rid] = min([settled[rid], *(settled[one] * BELOW for one in later)])
     return {rid: score for rid, score in settled.items() if score < scores[rid]}
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from findling.pipelines.retrieve.legs import Retrievers
     from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 
-__all__ = ["whole_name"]
-
 _MOST_HOLDING = 5_000
 """Passages that are looked at for a name as a whole, in 100 ms; of a more frequent one the parts are no noise."""
 

@@ -16,30 +16,10 @@ from typing import NamedTuple
 from findling.domain.records import Message
 from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.pipelines.indexing.document_build import make_document
-from findling.sources.documents.charsets import paired_surrogates
-from findling.sources.documents.extracted import Extracted
+from findling.sources.extracted import Extracted, paired_surrogates
 from findling.text.analysis.analysis import terms
 from findling.text.chunking.chat_messages import read_messages
 from findling.text.chunking.chunk_plan import ChunkPlan
-
-__all__ = [
-    "ChatPart",
-    "KeptMessage",
-    "PartName",
-    "Speaker",
-    "ThreadFacts",
-    "best_message",
-    "chat_rid",
-    "clean",
-    "document_of_part",
-    "joined_authors",
-    "kept_message",
-    "part_of_document",
-    "speaker_of",
-    "split_authors",
-    "split_rid",
-    "stamp",
-]
 
 
 class Speaker(NamedTuple):

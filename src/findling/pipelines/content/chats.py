@@ -31,8 +31,6 @@ from findling.pipelines.content.chat_parts import (
 from findling.sources.chats.json_stream import YEAR_10000
 from findling.text.chunking.chunk_plan import ChunkPlan
 
-__all__ = ["Arrival", "ChatReport", "Merge", "arrivals", "parts_by_thread"]
-
 _MOST_PENDING = 400
 """Parts that wait to be written: fewer than one transaction takes, so that no half of a split is lost."""
 
@@ -153,7 +151,7 @@ class Merge:
 
 
 class _ThreadParts:
-    """The parts of one thread: the names of all, and the contents of those that were read since the last write."""
+    """The parts of one thread: all names, and the contents of those that were read since the last write."""
 
     def __init__(
         self, given: ThreadFacts, names: list[PartName], load: Callable[[str], Document | None], pending: _Pending

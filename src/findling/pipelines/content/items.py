@@ -16,9 +16,6 @@ from findling.domain.resources import FieldRule, Resource, ResourceType
 from findling.domain.values import closest_name
 from findling.pipelines.content.resource_types import COMMON_KEYS, MADE_ELSEWHERE
 
-__all__ = ["TRAVERSED", "Entry", "EntryStream", "Link", "compose", "links_of", "read_entries", "read_links"]
-
-
 _HINT = 'one object a line, or an array of objects: [{"type": "decision", "title": "…"}]'
 
 

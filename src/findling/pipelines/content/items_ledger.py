@@ -15,8 +15,6 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource, ResourceType
 from findling.pipelines.content.items import Link, read_links
 
-__all__ = ["Composed", "Ledger", "Written", "at"]
-
 _MOST_LISTED = 10  # ids that an error names when several fit
 _HEXADECIMAL = re.compile(r"[0-9a-f]{8,}")  # digits of an id that may stand for all of it
 

@@ -23,28 +23,6 @@ from findling.domain.values import as_dict, counted
 from findling.pipelines.content.memory_history import Span, span_of, with_span
 from findling.text.statements.periods import shown_day
 
-__all__ = [
-    "LARGEST_FACTOR",
-    "MEMORY",
-    "THRESHOLD",
-    "Memory",
-    "RecallAnswer",
-    "Recalled",
-    "Wish",
-    "checked_wish",
-    "closeness",
-    "evidence",
-    "importance_factor",
-    "importance_now",
-    "is_same_text",
-    "make_memory",
-    "make_recalled",
-    "make_resource",
-    "memory_rid",
-    "renewed_resource",
-    "spelled",
-]
-
 MEMORY = "memory"
 """The type, and the beginning of an id."""
 

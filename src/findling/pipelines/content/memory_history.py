@@ -1,4 +1,4 @@
-"""The history of a memory: earlier states that it keeps in its fields, the time in which it holds, and undoing.
+"""The history of a memory: earlier states in its fields, the time in which it holds, and undoing.
 
 A change of the text keeps the state before it, and the newer text as the memory that it would have been. So undoing
 gives back both, byte for byte. Rights are no part of a state: undoing never changes who may see something.
@@ -14,24 +14,6 @@ from typing import Any, NamedTuple
 
 from findling.domain.resources import Resource
 from findling.text.statements.periods import shown_day
-
-__all__ = [
-    "MOST_STATES",
-    "KeptState",
-    "MemoryVersion",
-    "Restored",
-    "Span",
-    "apart_from",
-    "changed_resource",
-    "marked_apart",
-    "restored",
-    "span_of",
-    "state_at",
-    "states_of",
-    "verdicts_of",
-    "with_span",
-    "with_states_of",
-]
 
 MOST_STATES = 50
 """Earlier states of one memory. A memory that has as many is not changed by near copies any more."""

@@ -18,20 +18,6 @@ from findling.text.statements.likeness import CONFLICT, COPY, UPDATE, compare
 from findling.text.statements.readings import Reading, read_statement
 from findling.text.statements.words import SaidWord, fold, lexicon
 
-__all__ = [
-    "VERDICTS",
-    "Judgement",
-    "Neighbour",
-    "anchors",
-    "ask_model",
-    "conflicting_pairs",
-    "judge",
-    "may_touch",
-    "newer_of",
-    "reading_of",
-    "same_readers",
-]
-
 
 class Neighbour(NamedTuple):
     """A memory that holds, beside which a new one is put."""

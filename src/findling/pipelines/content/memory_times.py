@@ -12,17 +12,6 @@ from findling.pipelines.content.memory_history import span_of
 from findling.text.statements.periods import LATER, PAST, Period, periods, shown_day
 from findling.text.statements.words import content, written_words
 
-__all__ = [
-    "LARGEST_TIME_FACTOR",
-    "AskedTime",
-    "Lasting",
-    "asked_time",
-    "dated_event",
-    "event_time",
-    "lasting",
-    "time_step",
-]
-
 LARGEST_TIME_FACTOR = 1.2
 """Factor of a memory that was made, began, ended or happened in the period that a question names."""
 

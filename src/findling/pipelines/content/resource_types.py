@@ -17,19 +17,6 @@ from findling.domain.values import closest_name
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "BUILTIN_TYPES",
-    "COMMON_KEYS",
-    "MADE_ELSEWHERE",
-    "check_type",
-    "half_life_of",
-    "register",
-    "replaces_only",
-    "resource_type",
-    "types",
-    "weights_of",
-]
-
 MADE_ELSEWHERE = {
     "file": "findling index",
     "chat": "findling chats import",

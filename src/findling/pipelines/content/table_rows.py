@@ -21,8 +21,6 @@ from findling.sources.databases.postgres_rows import RowColumns
 if TYPE_CHECKING:
     from findling.sources.databases.postgres_rows import TableRow
 
-__all__ = ["ROW", "RowMapping", "mapping_of", "resource_of", "row_id"]
-
 ROW = "row"
 _COLUMNS = tuple(RowColumns._fields)
 _LISTS = ("text", "id", "tags", "visibility")
@@ -58,13 +56,13 @@ def mapping_of(given: Mapping[str, Any], file: Path | None = None) -> RowMapping
     Raises PathNotFoundError for a file that is not there, UsageError for what cannot be.
     """
     table = {} if file is None else _read(file)
-    for key in table:
+    for key in (*table, *given):
         if key not in _KEYS:
-            raise UnknownSettingError(f"{file}: a mapping has no {key!r}", hint=closest_name(key, _KEYS))
+            raise UnknownSettingError(f"{file or '--mapping'}: a mapping has no {key!r}", hint=closest_name(key, _KEYS))
     values: dict[str, Any] = {}
     for key, value in {**table, **{key: value for key, value in given.items() if value}}.items():
         values[key] = _list(key, value) if key in _LISTS else _text(key, value)
-    for key, flag in (("table", "--table SCHEMA.NAME"), ("text", "--text COLUMN")):
+    for key, flag in (("table", "--mapping table=SCHEMA.NAME"), ("text", "--mapping text=COLUMN")):
         if not values.get(key):
             raise UsageError(f"the import does not say its {key}", hint=flag)
     visibility = values.get("visibility")

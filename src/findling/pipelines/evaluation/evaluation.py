@@ -13,23 +13,6 @@ from findling.domain.values import read_json
 from findling.pipelines.evaluation.evaluation_collections import JudgedQuery
 from findling.ranking.metrics import MEASURES, Comparison, compare, interval, mean, measure, unique
 
-__all__ = [
-    "MAIN_MEASURE",
-    "EvaluatedCollection",
-    "EvaluatedQuery",
-    "EvaluatedRun",
-    "NoAnswer",
-    "PairedRuns",
-    "SavedRuns",
-    "collection_document",
-    "evaluate_query",
-    "means",
-    "means_by_category",
-    "no_answer",
-    "pair_runs",
-    "read_saved_runs",
-]
-
 MAIN_MEASURE = "NDCG@10"
 """The measure that runs are compared by."""
 

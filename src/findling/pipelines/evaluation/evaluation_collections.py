@@ -18,15 +18,6 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.domain.values import read_json
 from findling.ranking.metrics import Grades
 
-__all__ = [
-    "CollectedDocument",
-    "JudgedCollection",
-    "JudgedQuery",
-    "find_judgement",
-    "read_collection",
-    "read_documents",
-]
-
 
 class JudgedQuery(NamedTuple):
     """A query with its judgements."""

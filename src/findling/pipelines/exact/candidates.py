@@ -11,16 +11,13 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.pattern_matches import narrowed
 from findling.text.query.patterns import required_trigrams
 
-__all__ = ["candidate_resources"]
-
 
 def candidate_resources(legs: Retrievers, asked: GrepRequest, numbers: Sequence[int]) -> tuple[Collection[int], str]:
     """Those of the resources that may match, and the strategy that found them."""
     # Other lines than those that match are nearly everywhere.
     required = [required_trigrams(Pattern(one, not asked.fixed, False)) for one in asked.patterns]
-    found: dict[int, None] = {}
-    for one in [None] if asked.invert or None in required else required:
-        found |= dict.fromkeys(narrowed(legs, one, numbers)[0])
+    needed = [None] if asked.invert or None in required else required
+    found = {number for one in needed for number in narrowed(legs, one, numbers)[0]}
     if len(found) == len(numbers):
         return numbers, f"scan of {counted(len(numbers), 'text')}"
     return found, f"exact leg: {len(found):,} of {counted(len(numbers), 'text')}"

@@ -22,8 +22,6 @@ from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
 from findling.text.query.line_patterns import LinePattern, compile_lines
 
-__all__ = ["chosen_resources", "grep"]
-
 _LINES_OF_THE_FILE = frozenset({"csv", "html", "json", "notebook", "subtitles", "svg", "xml"})
 """Formats whose files have lines that people know. Their extracted text has others, so the file itself is read."""
 

@@ -7,9 +7,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from findling.domain.reports import MatchedLine
-from findling.text.query.line_patterns import LinePattern, folded, places_of
-
-__all__ = ["LineSpan", "count_spans", "inverted", "matching_lines", "with_context"]
+from findling.text.query.line_patterns import LinePattern, places_of
+from findling.text.query.patterns import fold
 
 _WINDOW = 1 << 16
 """Characters that are folded at a time: 64 kB stay in the cache of a processor, and most matches are near the start."""
@@ -29,8 +28,8 @@ def matching_lines(pattern: LinePattern, text: str, is_over: Callable[[], bool] 
     """The lines that the pattern matches, in order, as if each stood alone; they end early when time is over."""
     if pattern.looks:
         found = _tried_one_by_one(pattern, text)
-    elif pattern.literals and (places := _occurrences(pattern, text)) is not None:
-        found = _lines_with_literals(pattern, text, places)
+    elif pattern.literals:
+        found = _lines_with_literals(pattern, text, _occurrences(pattern, text))
     else:
         found = _lines_anywhere(pattern, text)
     while batch := tuple(islice(found, _LINES_A_LOOK)):
@@ -142,15 +141,14 @@ def _lines_with_literals(pattern: LinePattern, text: str, places: Iterator[int])
             position = line.end + 1
 
 
-def _occurrences(pattern: LinePattern, text: str) -> Iterator[int] | None:
-    """Places of literals that do not fall, of several in one line at least the first; None for a text without case."""
+def _occurrences(pattern: LinePattern, text: str) -> Iterator[int]:
+    """Places of literals that do not fall, of several in one line at least the first."""
     literals = pattern.literals
     if not pattern.ignores_case:
         return places_of(literals, text)
     if text.isascii() and len(text) > _WINDOW:
         return _found_in_windows(literals, text)
-    lower = folded(text)
-    return None if lower is None else places_of(literals, lower)
+    return places_of(literals, fold(text))
 
 
 def _found_in_windows(literals: tuple[str, ...], text: str) -> Iterator[int]:

@@ -12,8 +12,6 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.files.ignore_rules import PatternSet, compile_patterns
 from findling.text.query.leaves import brace_choices
 
-__all__ = ["glob", "is_at", "path_filter", "path_order"]
-
 _BRACES = re.compile(r"(?<!\\)\{([^{}]*)\}")
 _MOST_PATTERNS = 1_000
 """Patterns that braces may stand for."""
@@ -32,9 +30,7 @@ def glob(
         for one in legs.store.resources()
         if one.path and is_at(one.path, below) and accepts(one.path)
     ]
-    found.sort(key=lambda file: path_order(file.path))
-    if newest:
-        found.sort(key=lambda file: -(file.updated_at or 0.0))
+    found.sort(key=lambda file: (-(file.updated_at or 0.0) if newest else 0.0, path_order(file.path)))
     return GlobAnswer(files=tuple(found[:limit] if limit else found), total=len(found))
 
 
@@ -63,8 +59,7 @@ def path_filter(globs: Sequence[str], base: str = "", *, takes_folders: bool = F
     def accepts(path: str) -> bool:
         if not path.startswith(lead):
             return not wants
-        inner = path[len(lead) :]
-        is_wanted = False
+        inner, is_wanted = path[len(lead) :], False
         for folder in _folders(inner):
             rule = compiled.match(folder, folder.rpartition("/")[2], True)
             if rule is not None:

@@ -1,7 +1,7 @@
-"""Relations in code by name: the lines that define, import, call or use a name, and the definitions of a file.
+"""Relations in code by name: lines that define, import, call or use a name, and definitions of a file.
 
 Names are looked for as words in files of code, without comments and strings. A parser would know no more of a name, and
-may crash on broken text; so the answers do not depend on the grammars that are installed.
+may crash on broken text. So no answer depends on the grammars that are installed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from findling.text.chunking.bare_code import without_comments
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import OutlineLine, named_lines, outline_lines
 
-__all__ = ["is_code", "outline", "references"]
-
 
 def outline(legs: Retrievers, name: str, below: str = "") -> OutlineAnswer:
     """The definitions of the file of a name. Raises as `find_document` does."""
@@ -49,9 +47,8 @@ def references(legs: Retrievers, name: str, within: str, limit: int = 0) -> Refs
         raise InvalidValueError(f"{name!r} is no name", hint="a name such as send, Session.send or Session::send")
     asked = GrepRequest(patterns=(last,), fixed=True, words=last.isidentifier(), within=within)
     chosen, _, _ = chosen_resources(legs, asked, "")
-    found: list[Reference] = []
+    found, is_late = list[Reference](), False
     degraded: tuple[Degradation, ...] = ()
-    is_late = False
     for stored in legs.store.texts(chosen):
         if is_late := current_budget().is_over():
             degraded = (Degradation(what="time was over: lines may be missing", fix="ask below a folder"),)

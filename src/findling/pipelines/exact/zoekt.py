@@ -5,15 +5,13 @@ Zoekt is another code search engine, with an index of its own. It only names fil
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Sequence
+from threading import Event
 from typing import Any
-from urllib.parse import urlsplit
 
-from findling.domain.errors import ProviderError
+from findling.domain.errors import InvalidValueError, ProviderError
 from findling.domain.reports import GrepRequest
-
-__all__ = ["zoekt_paths", "zoekt_query"]
 
 _TIMEOUT_S = 10.0
 _LONGEST_ANSWER = 256 << 20
@@ -48,35 +46,16 @@ def zoekt_query(pattern: str, *, fixed: bool, ignore_case: bool) -> str:
 
 def _answer(url: str, body: dict[str, Any]) -> dict[str, Any]:
     """The `Result` of a search. Raises ProviderError."""
-    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+    from findling.models.remote.http_client import HttpClient, parse_address
 
-    place = urlsplit(url)
-    connect = HTTPSConnection if place.scheme == "https" else HTTPConnection
+    ends = time.monotonic() + _TIMEOUT_S
     try:
-        connection = connect(place.hostname or "", place.port, timeout=_TIMEOUT_S)
-        try:
-            headers = {"content-type": "application/json"}
-            connection.request("POST", f"{place.path.rstrip('/')}/api/search", json.dumps(body), headers)
-            response = connection.getresponse()
-            text, status = response.read(_LONGEST_ANSWER), response.status
-        finally:
-            connection.close()
-    except (OSError, HTTPException, ValueError) as error:
+        client = HttpClient("Zoekt", parse_address(url), most_bytes=_LONGEST_ANSWER)
+        told = client.post("/api/search", body, timeout_s=_TIMEOUT_S, ends=ends, stop=Event())
+    except (InvalidValueError, ProviderError) as error:
         hint = "zoekt-webserver -rpc -index DIR, or findling config remove exact.url"
-        raise ProviderError(f"Zoekt at {url} cannot be reached: {error}", hint=hint) from error
-    return _result(url, status, text)
-
-
-def _result(url: str, status: int, text: bytes) -> dict[str, Any]:
-    try:
-        told = json.loads(text)
-    except ValueError:
-        told = None
-    if status != 200 or not isinstance(told, dict):
-        reason = told.get("Error", "") if isinstance(told, dict) else ""
-        hint = "zoekt-webserver answers such questions only with -rpc" if status in (404, 405) else ""
-        raise ProviderError(f"Zoekt at {url} answers with status {status} {reason}".rstrip(), hint=hint)
-    result = told.get("Result")
+        raise ProviderError(f"Zoekt at {url} cannot be asked: {error.message}", hint=hint) from error
+    result = told.get("Result") if isinstance(told, dict) else None
     files: Sequence[Any] = (result.get("Files") or ()) if isinstance(result, dict) else (None,)
     if not all(isinstance(file, dict) and isinstance(file.get("FileName"), str) for file in files):
         raise ProviderError(f"what answers at {url} is no Zoekt", hint="findling config set exact.url ADDRESS")

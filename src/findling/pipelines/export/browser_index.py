@@ -25,26 +25,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
+from findling.domain import backends
+from findling.domain.backends import Scoring
+from findling.domain.queries import PROPERTIES
 from findling.domain.resources import Chunk, Document, Resource
+from findling.pipelines.answer import versions
+from findling.stores.keyword import leaf_queries, term_weights
 from findling.stores.keyword.entries import padding
+from findling.text.analysis import scripts, spelling
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
 from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.analysis.stemming import stem, word_lists
-
-__all__ = [
-    "FORMAT",
-    "BrowserIndex",
-    "DeflatedTexts",
-    "Related",
-    "as_letters",
-    "deflated",
-    "length_code",
-    "numbers",
-    "postings",
-    "signed",
-    "units",
-]
 
 FORMAT = 1
 """The version of the format; the script in the same page knows its own."""
@@ -52,6 +43,25 @@ FORMAT = 1
 _LEVEL = 9
 _FREE_LENGTHS = 24  # lengths below it are their own code
 _OF_PASSAGES = ("body", "heading")  # fields with an entry for each passage; the others have one for each resource
+
+
+_CONSTANTS = {
+    backends: "STANDARD_K1 STANDARD_B",
+    term_weights: "INFLECTED OTHER_FORMS IN_A_ROW NAMED_FILE NAMED_STEM UNADDED REPEATED_K MOST_FORMS",
+    leaf_queries: "RARE_FORM",
+    versions: "SUPERSEDED BELOW",
+    scripts: "LONGEST_WORD MOST_ALTERNATIONS",
+    spelling: "FEWEST_LETTERS LONGEST_OF_ONE_EDIT",
+}
+"""Constants by which a page scores as the engine does, by the module that gives their reasons."""
+
+
+def constants() -> str:
+    """The constants as a line of the script each, the query fields among them."""
+    found = {name: getattr(module, name) for module, names in _CONSTANTS.items() for name in names.split()}
+    columns = ("name", "attribute", "kind", "single")
+    found["PROPERTIES"] = [{key: getattr(one, key) for key in columns} for one in PROPERTIES.values() if one.example]
+    return "\n".join(f"const {name} = {json.dumps(value)};" for name, value in found.items())
 
 
 class Related(NamedTuple):
@@ -133,8 +143,6 @@ class BrowserIndex:
         weights = self._scoring.weights
         return {
             "format": FORMAT,
-            "k1": STANDARD_K1,
-            "b": STANDARD_B,
             "fields": [
                 {
                     "name": field,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from findling.domain.ports import Vectors
 
-__all__ = ["Relations", "nearest_passages", "relate"]
-
 _ENOUGH_READ = 0.9  # share of the passages that a model must have read; with less, most passages have no neighbour
 _BLOCK = 512  # passages compared with all others at once: 40 MB of cosines for 20,000 passages
 _LEAST = 0.3  # the least cosine of related passages, unless two passages are nearer on average

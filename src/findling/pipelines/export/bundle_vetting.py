@@ -5,27 +5,26 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.permissions import MEMBER, PATH, UNSET, Relation, check_visibility
 from findling.domain.ports import SkippedPath
-from findling.domain.records import Access
+from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
 from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL, BUNDLE_META, is_safe_path
 from findling.pipelines.indexing.document_build import with_own_ids
 from findling.pipelines.indexing.freshness import UNKNOWN
 from findling.sources.files.discovery import REASONS
 from findling.stores.bundle.bundle import Bundle
-from findling.stores.bundle.bundle_restore import SeenBefore, VectorLine, to_access, to_relation, to_vector
 from findling.stores.bundle.jsonl_records import Record, to_document, to_term
+from findling.stores.bundle.truth_records import SeenBefore, VectorRecord
 from findling.stores.validation import check_accesses, check_document, check_glossary, check_relations
-
-__all__ = ["VettedBundle"]
 
 _T = TypeVar("_T")
 
@@ -38,8 +37,66 @@ _INT = 1 << 63
 _LATEST = 1e11  # seconds since 1970: the year 5138
 
 
-class VettedBundle:
-    """One bundle, checked as a whole before anything is written.
+class BundleRecords:
+    """Implements `TruthRecords` for a bundle, as it stands there. Raises CorruptError for a line without sense."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+
+    def document(self, record: Record) -> Document:
+        """A document of the bundle. Raises KeyError, TypeError, ValueError or InvalidValueError for a wrong record."""
+        return to_document(record)
+
+    def vector(self, record: Record) -> VectorRecord:
+        """A vector of the bundle. Raises as `document` does."""
+        import numpy as np
+
+        # The exporting store kept 16 bits of each number, too: nothing is lost.
+        full = np.frombuffer(base64.b64decode(record["vector"], validate=True), "<f4")
+        if not len(full) or len(full) != record["dim"]:
+            raise ValueError(f"the vector has {len(full)} numbers, not {record['dim']}")
+        with np.errstate(over="ignore"):
+            half = full.astype("<f2")
+        if not np.isfinite(half).all():
+            raise ValueError("the vector holds a value that is no number")
+        return VectorRecord(_str(record["model"]), bytes.fromhex(record["digest"]), half.tobytes(), "")
+
+    def order(self) -> Sequence[str]:
+        order = self.bundle.meta().get("order")
+        if order is not None and not (isinstance(order, list) and all(isinstance(rid, str) for rid in order)):
+            raise self._wrong_meta("its order is no list of ids")
+        return order or ()
+
+    def documents(self) -> Iterator[Document]:
+        return self.bundle.read("resources.jsonl", self.document)
+
+    def vectors(self) -> Iterator[VectorRecord]:
+        return self.bundle.read("vectors.jsonl", self.vector)
+
+    def glossary(self) -> Iterator[GlossaryTerm]:
+        return self.bundle.read("glossary.jsonl", to_term)
+
+    def relations(self) -> Iterator[Relation]:
+        return self.bundle.read("relations.jsonl", _relation)
+
+    def accesses(self) -> Iterator[tuple[str, Access]]:
+        return self.bundle.read("accesses.jsonl", _access)
+
+    def survey(self) -> SeenBefore | None:
+        meta = self.bundle.meta()
+        try:
+            kept = {str(key): str(value) for key, value in meta["kept"].items()}
+            folders = {_str(path): _whole(mtime_ns) for path, mtime_ns in meta["folders"].items()}
+            return SeenBefore(kept, folders, [_skipped(*entry) for entry in meta["skipped"]])
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._wrong_meta(str(error)) from error
+
+    def _wrong_meta(self, why: str) -> CorruptError:
+        return CorruptError(f"meta.json in the bundle {self.bundle.path} is damaged: {why}", hint=_AGAIN)
+
+
+class VettedBundle(BundleRecords):
+    """One bundle of a stranger, checked as a whole before anything is written.
 
     `left_out` counts content that is not imported, by the trust that would import it, empty for none, and its name.
     With `merges`, rights that reach beyond the bundle are left out as well. A part of a workspace has lost its lists of
@@ -47,7 +104,7 @@ class VettedBundle:
     """
 
     def __init__(self, bundle: Bundle, trust: frozenset[str], *, merges: bool) -> None:
-        self.bundle = bundle
+        super().__init__(bundle)
         self.trust = trust - {"rights"} if bundle.manifest.get("partial") else trust
         self._merges = merges
         self._rids: set[str] = set()
@@ -61,8 +118,7 @@ class VettedBundle:
         self.left_out = +self.left_out
 
     def document(self, record: Record) -> Document:
-        """A document of the bundle. Raises KeyError, TypeError, ValueError or InvalidValueError for a wrong record."""
-        made = to_document(record)
+        made = super().document(record)
         if not isinstance(made.text, str):
             raise TypeError("its text is none")
         check_document(made)
@@ -77,32 +133,45 @@ class VettedBundle:
         made = made._replace(resource=replace(resource, visibility=visibility), fingerprint=self._mark(made))
         return with_own_ids(made)
 
+    def vector(self, record: Record) -> VectorRecord:
+        import numpy as np
+
+        row = super().vector(record)
+        numbers = np.frombuffer(row.vector, "<f2").astype("<f4")
+        width = len(numbers)
+        if not float(numbers @ numbers) <= _LONGEST_VECTOR**2:
+            raise ValueError("the vector is longer than 1")
+        if width > _WIDEST or not row.model or len(row.model) > _LONGEST_NAME:
+            raise ValueError(f"a vector of {width:,} numbers is none of a model")
+        if self._widths.setdefault(row.model, width) != width:
+            raise ValueError(f"vectors of {row.model} have {self._widths[row.model]} numbers, not {width}")
+        return row
+
     def order(self) -> list[str]:
-        """The ids in the order of their numbers, if the lines have another order."""
-        order = self.bundle.meta().get("order")
-        if order is not None and not (isinstance(order, list) and all(isinstance(rid, str) for rid in order)):
-            raise self._wrong_meta("its order is no list of ids")
-        return list(dict.fromkeys(rid for rid in order or () if rid in self._rids))
+        return list(dict.fromkeys(rid for rid in super().order() if rid in self._rids))
 
-    def takes_vector(self, row: VectorLine) -> bool:
-        """Whether a vector is of a passage of the bundle."""
-        return row.digest in self._digests
+    def vectors(self) -> Iterator[VectorRecord]:
+        """The vectors of passages of the bundle."""
+        return (row for row in super().vectors() if row.digest in self._digests)
 
-    def takes_relation(self, relation: Relation) -> bool:
-        """Whether a right is trusted, and one to something in the bundle."""
-        return "rights" in self.trust and self._reaches_inside(relation)
+    def relations(self) -> Iterator[Relation]:
+        """The rights to something in the bundle, where they are trusted."""
+        return filter(self._reaches_inside, super().relations() if "rights" in self.trust else ())
 
-    def takes_access(self, rid: str) -> bool:
-        """Whether an access is one of something in the bundle."""
-        return rid in self._rids
+    def accesses(self) -> Iterator[tuple[str, Access]]:
+        """The accesses of something in the bundle."""
+        return (access for access in super().accesses() if access[0] in self._rids)
+
+    def survey(self) -> SeenBefore | None:
+        """The survey of the latest indexing run, where it is trusted."""
+        survey = super().survey()
+        if survey is None or "survey" not in self.trust:
+            return None
+        return survey._replace(kept={key: value for key, value in survey.kept.items() if self._may_keep(key)})
 
     def widths(self) -> Mapping[str, int]:
         """Bytes of a stored vector, for each model."""
         return {model: 2 * width for model, width in self._widths.items()}
-
-    def survey(self) -> SeenBefore | None:
-        """The survey of the latest indexing run, where it is trusted."""
-        return self._survey() if "survey" in self.trust else None
 
     def _checked_documents(self) -> dict[str, int]:
         chunks = characters = lists = 0
@@ -121,10 +190,10 @@ class VettedBundle:
         return {"resources": len(self._rids), "chunks": chunks, "characters": characters} if self._rids else {}
 
     def _checked_records(self) -> dict[str, int]:
-        vectors = map(self.takes_vector, self.bundle.read("vectors.jsonl", self._vector))
-        terms = self._sound("glossary.jsonl", to_term, check_glossary)
-        relations = self._sound("relations.jsonl", to_relation, check_relations)
-        accesses = (self.takes_access(rid) for rid, _ in self.bundle.read("accesses.jsonl", _access))
+        vectors = (row.digest in self._digests for row in super().vectors())
+        terms = self._sound("glossary.jsonl", super().glossary(), check_glossary)
+        relations = self._sound("relations.jsonl", super().relations(), check_relations)
+        accesses = (rid in self._rids for rid, _ in super().accesses())
         inside = sum(map(self._reaches_inside, relations))
         self.left_out["", "relations to something that is not in it"] = len(relations) - inside
         if "rights" not in self.trust:
@@ -140,20 +209,6 @@ class VettedBundle:
         counts = Counter(taken)
         self.left_out["", what] = counts[False]
         return counts[True]
-
-    def _vector(self, record: Record) -> VectorLine:
-        import numpy as np
-
-        row = to_vector(record)
-        numbers = np.frombuffer(row.vector, "<f2").astype("<f4")
-        width = len(numbers)
-        if not float(numbers @ numbers) <= _LONGEST_VECTOR**2:
-            raise ValueError("the vector is longer than 1")
-        if width > _WIDEST or not row.model or len(row.model) > _LONGEST_NAME:
-            raise ValueError(f"a vector of {width:,} numbers is none of a model")
-        if self._widths.setdefault(row.model, width) != width:
-            raise ValueError(f"vectors of {row.model} have {self._widths[row.model]} numbers, not {width}")
-        return row
 
     def _reaches_inside(self, relation: Relation) -> bool:
         """Whether a relation is about the bundle alone: merged rights of a folder or a group are about others, too."""
@@ -174,25 +229,14 @@ class VettedBundle:
         for key in meta.keys() - BUNDLE_META.keys():
             self.left_out["", f"meta.json {key!r:.80}"] += 1
         self.order()
-        self._survey()
-        kept = meta.get("kept")
-        for key in kept if isinstance(kept, dict) else ():
+        self.survey()
+        for key in meta["kept"]:
             if not self._may_keep(key):
                 self.left_out["", f"meta.json kept {key!r:.80}"] += 1
         if meta.get("root") and "root" not in self.trust:
             self.left_out["root", f"the folder {meta['root']!r:.200}"] = 1
         if (meta.get("folders") or meta.get("kept")) and "survey" not in self.trust:
             self.left_out["survey", "the survey of its files, which will be read again"] = 1
-
-    def _survey(self) -> SeenBefore:
-        meta = self.bundle.meta()
-        try:
-            kept = {str(key): str(value) for key, value in meta["kept"].items() if self._may_keep(key)}
-            folders = {_str(path): _whole(mtime_ns) for path, mtime_ns in meta["folders"].items()}
-            skipped = [_skipped(*entry) for entry in meta["skipped"]]
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise self._wrong_meta(str(error)) from error
-        return SeenBefore(kept, folders, skipped)
 
     def _may_keep(self, key: str) -> bool:
         model = key.removeprefix(BUNDLE_KEPT_OF_MODEL)
@@ -209,16 +253,13 @@ class VettedBundle:
             raise ValueError("its fingerprint is none")
         return mark
 
-    def _sound(self, name: str, parse: Callable[[Record], _T], check: Callable[[list[_T]], None]) -> list[_T]:
-        rows = list(self.bundle.read(name, parse))
+    def _sound(self, name: str, rows: Iterable[_T], check: Callable[[list[_T]], None]) -> list[_T]:
+        listed = list(rows)
         try:
-            check(rows)
+            check(listed)
         except (AttributeError, TypeError, ValueError, InvalidValueError) as error:
             raise CorruptError(f"{name} in the bundle {self.bundle.path} is damaged: {error}", hint=_AGAIN) from error
-        return rows
-
-    def _wrong_meta(self, why: str) -> CorruptError:
-        return CorruptError(f"meta.json in the bundle {self.bundle.path} is damaged: {why}", hint=_AGAIN)
+        return listed
 
 
 _AGAIN = "export it again"
@@ -240,8 +281,12 @@ def _check_times(*times: float | None) -> None:
             raise ValueError(f"{time!r:.50} is no time")
 
 
+def _relation(record: Record) -> Relation:
+    return Relation(_str(record["subject"]), _str(record["relation"]), _str(record["object"]))
+
+
 def _access(record: Record) -> tuple[str, Access]:
-    rid, access = to_access(record)
+    rid, access = _str(record["rid"]), Access(int(record["count"]), float(record["last_at"]))
     check_accesses({rid: access})
     if access.count >= _INT or not abs(access.last_at) < _LATEST:
         raise ValueError("it is no access")

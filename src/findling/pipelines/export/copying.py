@@ -1,17 +1,15 @@
-"""From one truth store into another, through their port; a copy that was stopped continues."""
+"""One copy of a truth: records of a store or a bundle fill a store; a copy that was stopped continues."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice, pairwise
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Document, Resource
-
-__all__ = ["CopyProgress", "copy_truth", "finish_copy"]
-
-_Row = TypeVar("_Row")
+from findling.stores.bundle.truth_records import StoreRecords, TruthRecords
+from findling.stores.validation import batched
 
 CopyProgress = Callable[[tuple[int, int]], None]
 """A receiver of the number of documents that are copied, and of all."""
@@ -32,6 +30,41 @@ _STUB = {"stub": "its text follows"}
 """Fields of a resource that holds the place of another one."""
 
 
+def fill_store(
+    records: TruthRecords,
+    store: TruthStore,
+    *,
+    is_new: bool = True,
+    admit: Callable[[list[Document]], list[Document]] = lambda documents: documents,
+) -> int:
+    """Put records into a store, in batches of one transaction each; a second time changes nothing.
+
+    `admit` may change each batch of documents before it is written, or raise. Numbers keep their order in a store that
+    `is_new`; another one keeps its glossary and its survey. Vectors that are there stay. Returns how many changed.
+    """
+    order = records.order() if is_new else ()
+    known = set(store.rids()) if order else set()
+    for rids in batched((rid for rid in order if rid not in known), _ROWS):
+        store.write([Document(Resource(rid=rid, type="stub", visibility=(), fields=_STUB), "", ()) for rid in rids])
+    changed = sum(len(store.write(admit(batch))) for batch in batched(records.documents(), _DOCUMENTS))
+    for model, of_model in groupby(records.vectors(), attrgetter("model")):
+        for rows in batched(of_model, _ROWS):
+            store.put_vectors(model, {row.digest: row.vector for row in rows})
+    if relations := list(records.relations()):
+        store.write_relations(relations)
+    for accesses in batched(records.accesses(), _ROWS):
+        had = store.accesses([rid for rid, _ in accesses])  # they add up
+        store.add_accesses({rid: access for rid, access in accesses if rid not in had})
+    if is_new:
+        store.write_glossary(records.glossary())
+    if is_new and (survey := records.survey()) is not None:
+        store.set_folders(survey.folders)
+        store.set_skipped(survey.skipped)
+        for key, value in survey.kept.items():
+            store.set_meta(key, value)
+    return changed
+
+
 def copy_truth(
     source: TruthStore, target: TruthStore, keys: Sequence[str], on_progress: CopyProgress | None = None
 ) -> bool:
@@ -48,21 +81,21 @@ def copy_truth(
     elif begun != state:
         if begun.startswith(_DONE):
             return False
-        target.write((), list(target.rids()))  # the source has changed since
+        # The source has changed since.
+        target.write((), list(target.rids()))
+        target.write_glossary((), [(term.group, term.key) for term in target.glossary()])
+        target.write_relations((), target.relations())
     target.set_meta(_COPYING, state)
-    _copy_documents(source, target, on_progress)
-    for model in source.models():
-        _copy_vectors(source, target, model)
-    kept = {(term.group, term.key) for term in source.glossary()}
-    others = [(term.group, term.key) for term in target.glossary() if (term.group, term.key) not in kept]
-    target.write_glossary(source.glossary(), others)
-    target.write_relations(source.relations(), set(target.relations()) - set(source.relations()))
-    _copy_accesses(source, target)
-    target.set_folders(dict(source.folders()))
-    target.set_skipped(source.skipped())
-    for key in keys:
-        if (value := source.get_meta(key)) is not None:
-            target.set_meta(key, value)
+    records, copied = StoreRecords(source, keys), 0
+
+    def admit(documents: list[Document]) -> list[Document]:
+        nonlocal copied
+        copied += len(documents)
+        if on_progress is not None:
+            on_progress((copied, len(records.rids)))
+        return documents
+
+    fill_store(records, target, admit=admit)
     return True
 
 
@@ -74,39 +107,3 @@ def finish_copy(source: TruthStore, target: TruthStore, *, is_used: bool) -> Non
 def _state(source: TruthStore) -> str:
     numbers = source.seq(), source.relations_version(), source.glossary_version()
     return " ".join((source.get_meta("store_id") or "", *map(str, numbers)))
-
-
-def _copy_documents(source: TruthStore, target: TruthStore, on_progress: CopyProgress | None) -> None:
-    """Copy the documents in the order of their changes, with numbers in the order of theirs."""
-    rights = source.rights()
-    if not all(a.seq < b.seq for a, b in pairwise(rights)):
-        known = set(target.rids())
-        stubs = (Resource(rid=one.rid, type="stub", visibility=(), fields=_STUB) for one in rights)
-        for batch in _batched((Document(stub, "", ()) for stub in stubs if stub.rid not in known), _ROWS):
-            target.write(batch)
-    done = 0
-    documents = (change.document for change in source.changes(0) if change.document is not None)
-    for documents_of_one in _batched(documents, _DOCUMENTS):
-        target.write(documents_of_one)
-        done += len(documents_of_one)
-        if on_progress is not None:
-            on_progress((done, len(rights)))
-
-
-def _copy_vectors(source: TruthStore, target: TruthStore, model: str) -> None:
-    for rows in _batched(source.vector_rows(model, 0), _ROWS):
-        stored = source.chunks([row.cid for row in rows])
-        target.put_vectors(model, {stored[row.cid].chunk.digest: row.vector for row in rows if row.cid in stored})
-
-
-def _copy_accesses(source: TruthStore, target: TruthStore) -> None:
-    """Copy the accesses of resources that have none yet: accesses add up."""
-    for rids in _batched(source.rids(), _ROWS):
-        known = target.accesses(rids)
-        target.add_accesses({rid: access for rid, access in source.accesses(rids).items() if rid not in known})
-
-
-def _batched(rows: Iterable[_Row], size: int) -> Iterator[list[_Row]]:
-    waiting = iter(rows)
-    while batch := list(islice(waiting, size)):
-        yield batch

@@ -15,22 +15,6 @@ from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary.glossary_expansion import ACCEPTED, members
 from findling.text.mining.glossary_keys import LONGEST_TERM, glossary_key, lower_key
 
-__all__ = [
-    "STATUSES",
-    "Edit",
-    "Group",
-    "add",
-    "approve",
-    "groups",
-    "import_terms",
-    "merge",
-    "propose",
-    "protect",
-    "reject",
-    "remove",
-    "unprotect",
-]
-
 STATUSES = ("canonical", "alias", "rejected", "pending", "protected")
 """The statuses of a term. Of two in one group the earlier one holds."""
 
@@ -117,7 +101,7 @@ class _Book:
             )
         facts = ", ".join(f"{row.status} in {row.group}" for row in known)
         problem = f"is {facts} already" if known else f"is not in {group or 'the glossary'}"
-        raise UsageError(f"{surface} {problem}", hint="findling glossary list --all")
+        raise UsageError(f"{surface} {problem}", hint="findling glossary list all")
 
     def refuse_protected(self, surface: str) -> None:
         if ("", _required_key(surface)) in self.rows:

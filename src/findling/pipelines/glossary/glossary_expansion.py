@@ -18,8 +18,6 @@ from findling.domain.records import GlossaryTerm
 from findling.text.analysis.analysis import STOP_WORDS, row_terms
 from findling.text.mining.glossary_keys import LONGEST_TERM, glossary_key, has_hangul, lower_key
 
-__all__ = ["ACCEPTED", "Fired", "Lookup", "expand", "lookup_of", "members"]
-
 ACCEPTED = ("canonical", "alias")
 """The statuses of terms that are in a group."""
 

@@ -34,8 +34,6 @@ from findling.text.mining.synonyms import (
     snippet_of,
 )
 
-__all__ = ["PROSE", "Presence", "match", "mine"]
-
 Item = TypeVar("Item")
 
 PROSE = frozenset(

@@ -1,4 +1,4 @@
-"""Child processes that run code of findling: their command or a fork, frames of pickles, and a limit of computing."""
+"""Child processes that run code of findling: new ones or forks, frames of pickles, limits of computing and memory."""
 
 from __future__ import annotations
 
@@ -12,26 +12,18 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import findling
 
-__all__ = [
-    "EXIT_OUT_OF_MEMORY",
-    "EXIT_TOO_SLOW",
-    "ForkedProcess",
-    "child_command",
-    "framed",
-    "is_alone",
-    "limited_time",
-    "read_frame",
-    "write_frame",
-]
+if TYPE_CHECKING:
+    import subprocess
 
 EXIT_TOO_SLOW, EXIT_OUT_OF_MEMORY, _EXIT_FAILED = 1, 3, 4
 """Exit codes; faulthandler ends a process with the first."""
 
 _LENGTH = struct.Struct(">Q")
+_PIPE_BYTES = 1 << 20  # a batch of text passes with few turns; the default of Linux is 64 KB
 
 
 def child_command(module: str, *arguments: int) -> list[str]:
@@ -41,6 +33,66 @@ def child_command(module: str, *arguments: int) -> list[str]:
     path.append(str(Path(findling.__file__).parents[1]))
     code = f"import sys; sys.path[:] = {path!r}; from {module} import main; main(*{arguments!r})"
     return [sys.executable, "-P", "-c", code]
+
+
+class ChildProcess:
+    """One process at the other end of two pipes, which answers one frame after another."""
+
+    def __init__(self, process: ForkedProcess | subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self._owner = os.getpid()
+        assert process.stdin and process.stdout
+        self._inbox, self._outbox = process.stdout, process.stdin
+        with suppress(ImportError, AttributeError, OSError):  # Linux alone has the call, and may refuse it
+            import fcntl
+
+            fcntl.fcntl(self._inbox.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it runs, and was started by this process: a fork has inherited those of its parent."""
+        return self._owner == os.getpid() and self.process.poll() is None
+
+    def exchange(self, value: Any) -> bytes | None:
+        """The pickled answer to a value; `None` when the process has ended over it."""
+        try:
+            write_frame(self._outbox, value)
+            return read_frame(self._inbox)
+        except OSError:  # the pipe broke: the process is gone
+            return None
+
+    def kill(self) -> int:
+        """End it at once; its exit code, as that of `end`."""
+        self.process.kill()
+        return self.end()
+
+    def end(self) -> int:
+        """Have it end, and wait for that; its exit code, or the number of a signal below 0. Twice is fine."""
+        for stream in (self._outbox, self._inbox):
+            with suppress(BrokenPipeError):
+                stream.close()
+        return self.process.wait()
+
+
+def new_process(module: str) -> subprocess.Popen[bytes]:
+    """A new process that runs `main` of a module between two pipes, which takes 80 ms. Raises OSError."""
+    import subprocess  # which no search process needs
+
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(child_command(module), stdin=pipe, stdout=pipe, stderr=nowhere)
+
+
+def take_streams() -> tuple[int, int]:
+    """Take standard input and output for frames alone, as descriptors; a library that prints reaches nobody.
+
+    An interrupt at the terminal reaches the whole group. The parent decides, so it is ignored here.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    taken = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nowhere, descriptor)
+    return taken
 
 
 def is_alone() -> bool:
@@ -74,6 +126,10 @@ class ForkedProcess:
         for descriptor in (theirs_in, theirs_out):
             os.close(descriptor)
         self.stdin, self.stdout = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb")
+
+    def poll(self) -> int | None:
+        """Its exit code, if it is known to have ended."""
+        return self.returncode
 
     def kill(self) -> None:
         """Kill it, unless it is known to have ended."""
@@ -149,3 +205,21 @@ def limited_time(seconds: float) -> Iterator[None]:
                 yield
             finally:
                 faulthandler.cancel_dump_traceback_later()
+
+
+def limit_memory(extra: int | None, *, with_mapped: bool) -> None:
+    """Let the process take so much more than it has now, without a number all it wants.
+
+    `with_mapped` counts mapped files, too.
+    """
+    # Only Linux says how much is in use, and only there is the limit on it reliable.
+    with suppress(ImportError, OSError, ValueError, IndexError):
+        import resource
+
+        kind, field = (resource.RLIMIT_AS, 0) if with_mapped else (resource.RLIMIT_DATA, 5)
+        _, most = resource.getrlimit(kind)
+        limit = most
+        if extra is not None:
+            used = int(Path("/proc/self/statm").read_text().split()[field]) * resource.getpagesize()
+            limit = used + extra if most == resource.RLIM_INFINITY else min(used + extra, most)
+        resource.setrlimit(kind, (limit, most))

@@ -12,13 +12,11 @@ from typing import Any
 
 from findling.core import native
 from findling.domain.resources import Chunk, Document, Piece, Place, Resource
-from findling.sources.documents.extracted import Extracted
+from findling.sources.extracted import Extracted
 from findling.text.analysis.lines import line_numbers
 from findling.text.chunking.chunk_plan import HEADED, ChunkPlan, context_title, in_context
 from findling.text.chunking.chunker import chunk_outline, chunk_text
 from findling.text.chunking.outlines import Outline
-
-__all__ = ["make_document", "text_documents", "with_own_ids"]
 
 _BATCH = 500
 _ID_BITS = (1 << 63) - 1

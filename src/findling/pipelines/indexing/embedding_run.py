@@ -19,8 +19,6 @@ from findling.text.chunking.chunk_plan import passage
 if TYPE_CHECKING:
     pass
 
-__all__ = ["RefineProgress", "RefineReport", "embed_chunks", "refine"]
-
 _BATCH = 16  # passages read and kept at a time: a killed run loses a second of a model
 
 

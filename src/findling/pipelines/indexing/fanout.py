@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from findling.domain.ports import Vectors
     from findling.stores.lock import HostLock
 
-__all__ = ["InstantLeg", "Legs", "RefinedLeg", "catch_up", "to_rows"]
-
-
 _ROWS_AT_A_TIME = 2048
 
 _PATIENCE_S = 600.0
@@ -216,8 +213,8 @@ class Legs:
         return changes
 
     def commit(self) -> None:
-        """Make every leg durable as far as they have come."""
-        for leg in self._legs:
+        """Make every leg durable as far as they have come, the keyword leg last: a search looks at its number."""
+        for leg in reversed(self._legs):
             if leg.seq() != self._seq:
                 leg.commit(self._seq)
 

@@ -1,4 +1,4 @@
-"""The beginning of a long index run: the few files that a first answer needs, while a person waits for it."""
+"""The beginning of a long index run: the few files that a first answer needs while a person waits."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from findling.pipelines.indexing.freshness import UNKNOWN, IndexOptions
 from findling.pipelines.indexing.index_run import Admission, update
 from findling.pipelines.indexing.reading_order import LARGEST_FIRST, Patience, first_files, is_much, look_around
 from findling.pipelines.indexing.survey import Survey
-
-__all__ = ["FIRST_S", "begin_run", "missing_files"]
 
 FIRST_S = 1.2
 """Seconds that the files for a first answer are looked for and indexed, and the most for one document of them."""

@@ -14,35 +14,17 @@ from findling.domain.resources import Fingerprint
 from findling.sources.documents.table import VERSIONS
 from findling.sources.files.file_text import changed_ns, changed_ns_at, inode_of
 from findling.sources.files.rule_patterns import Rules
+from findling.stores.validation import NEVER
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport, Progress
-
-__all__ = [
-    "NEVER",
-    "TRIED_AGAIN",
-    "UNKNOWN",
-    "UNSURE_NS",
-    "IndexOptions",
-    "Stamp",
-    "count_failed",
-    "count_reasons",
-    "first_look",
-    "has_same_rules",
-    "is_fresh",
-    "remember",
-    "settle",
-]
 
 Stamp = tuple[str, int, int, int]
 """Path, size, time of change and inode of a file, as a store keeps them."""
 
 UNSURE_NS = 50_000_000
 """A file that changed this shortly before a look may change again within the same tick."""
-
-NEVER = -1
-"""A time that no file has: everything with it is looked at again."""
 
 UNKNOWN = Fingerprint(0, NEVER)
 """The fingerprint of a file that has to be read again."""

@@ -22,11 +22,9 @@ from findling.pipelines.indexing.freshness import UNKNOWN, IndexOptions, count_f
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, file_rid, prepare
 from findling.pipelines.indexing.reading_order import LARGEST_FIRST, Patience, needs_process, touched_first
 from findling.pipelines.indexing.survey import Survey
-from findling.sources.documents.extracted import PARTIAL
 from findling.sources.documents.table import FORMATS
+from findling.sources.extracted import PARTIAL
 from findling.sources.files.file_types import file_type
-
-__all__ = ["Admission", "update"]
 
 _FIRST_BATCH_BYTES = 500_000
 """Text in the first batch of a run; each batch is four times as large as the one before, up to the largest."""

@@ -15,8 +15,6 @@ from findling.pipelines.indexing.freshness import IndexOptions, Stamp, has_same_
 from findling.sources.files.file_text import changed_ns_at
 from findling.sources.files.still_folders import StillFolders, is_quiet, place_of_tree, watch_apart, watch_folders
 
-__all__ = ["LastingLook", "LookRelay", "RelayedLook"]
-
 _LEAST_FILES = 300
 """Files from which watching pays: a look at so many takes 2 ms."""
 

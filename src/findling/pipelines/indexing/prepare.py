@@ -9,20 +9,19 @@ from typing import NamedTuple
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import ChunkTerms, Document, Fingerprint, Resource
 from findling.pipelines.indexing.document_build import make_document
-from findling.pipelines.indexing.freshness import NEVER, UNKNOWN, UNSURE_NS, IndexOptions
-from findling.sources.documents.extracted import Extracted, Source
+from findling.pipelines.indexing.freshness import UNKNOWN, UNSURE_NS, IndexOptions
 from findling.sources.documents.table import FORMATS
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError, changed_ns, decode, inode_of, read_bytes
 from findling.sources.files.file_types import file_type
+from findling.stores.validation import NEVER
 from findling.text.analysis.analysis import chunk_terms
 from findling.text.chunking.chunk_plan import context_title, in_context
 from findling.text.chunking.defined_names import defined_terms
 
-__all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
-
 
 class Job(NamedTuple):
-    """The root and the options of a run; `analyse` and `embed` ask for the words and instant vectors of every chunk.
+    """The root and the options of a run; `analyse` and `embed` ask for words and instant vectors of chunks.
 
     With `beginning`, only so many characters of a plain text are indexed, and the next run reads all of it.
     """

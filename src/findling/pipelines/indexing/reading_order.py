@@ -22,17 +22,6 @@ from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.chunking.chunker import parses
 from findling.text.chunking.measures import characters_of
 
-__all__ = [
-    "LARGEST_FIRST",
-    "FirstLook",
-    "Patience",
-    "first_files",
-    "is_much",
-    "look_around",
-    "needs_process",
-    "touched_first",
-]
-
 LARGEST_FIRST = LARGEST_SCANNED
 """Bytes or characters of one file that are indexed for a first answer, from the beginning of a plain text."""
 

@@ -14,8 +14,6 @@ from findling.text.mining.model_names import FIELD as NAMES
 from findling.text.mining.model_names import SaidNames, names_of
 from findling.text.mining.model_names import written as written_names
 
-__all__ = ["carried", "digested", "named", "situated"]
-
 
 def situated(document: Document, sentences: Sentences) -> Document:
     """The document with these sentences about its chunks, and with no others.

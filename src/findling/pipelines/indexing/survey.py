@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
-from findling.pipelines.indexing.freshness import NEVER, TRIED_AGAIN, UNKNOWN, UNSURE_NS, IndexOptions
+from findling.pipelines.indexing.freshness import TRIED_AGAIN, UNKNOWN, UNSURE_NS, IndexOptions
 from findling.sources.documents.table import VERSIONS
 from findling.sources.files.discovery import FoundFile, scan
 from findling.sources.files.file_text import changed_ns_at
 from findling.sources.files.file_types import file_type
 from findling.sources.files.ignore_rules import IGNORE_FILES
-
-__all__ = ["Survey", "survey"]
+from findling.stores.validation import NEVER
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
 _BEYOND_LIMITS = ("crashed", "out-of-memory", "quota", "too-slow")

@@ -9,15 +9,17 @@ from __future__ import annotations
 import gc
 import os
 import pickle
-import signal
-from contextlib import suppress
-from pathlib import Path
 from typing import IO, NamedTuple
 
-from findling.pipelines.indexing.child_processes import EXIT_OUT_OF_MEMORY, limited_time, read_frame, write_frame
+from findling.pipelines.indexing.child_processes import (
+    EXIT_OUT_OF_MEMORY,
+    limit_memory,
+    limited_time,
+    read_frame,
+    take_streams,
+    write_frame,
+)
 from findling.pipelines.indexing.prepare import Job, Task, prepare
-
-__all__ = ["Batch", "main"]
 
 _EXIT_CRASHED = 4
 
@@ -37,13 +39,8 @@ class Batch(NamedTuple):
 def main(job: Job | None = None) -> None:
     """Serve the parent at the other end of standard input and output; without a job, it is the first frame."""
     try:
-        # An interrupt at the terminal reaches the whole group; the parent decides.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # The output of a library must not end up between two frames.
-        inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1):
-            os.dup2(nowhere, descriptor)
+        taken, given = take_streams()
+        inbox, outbox = os.fdopen(taken, "rb"), os.fdopen(given, "wb")
         if job is None:
             job = pickle.loads(read_frame(inbox) or b"")
             assert job is not None
@@ -75,7 +72,7 @@ def _serve(job: Job, inbox: IO[bytes], outbox: IO[bytes]) -> None:
     careful = job._replace(options=options._replace(plan=options.plan._replace(code="patterns")))
     while (frame := read_frame(inbox)) is not None:
         batch: Batch = pickle.loads(frame)
-        _limit_memory(options.max_memory)
+        limit_memory(options.max_memory, with_mapped=True)
         with limited_time(options.max_seconds):
             prepared = [prepare(careful if batch.carefully else job, task) for task in batch.tasks]
         write_frame(outbox, prepared)
@@ -88,15 +85,3 @@ def _load_vectors() -> None:
     from findling.models.local.instant import instant_codes
 
     instant_codes(["warm up"])
-
-
-def _limit_memory(extra: int) -> None:
-    """Let the process allocate so much more than it has now; memory of earlier files does not count."""
-    # Only Linux says how much address space is in use, and only there is the limit on it reliable.
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = used + extra if most == resource.RLIM_INFINITY else min(used + extra, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, most))

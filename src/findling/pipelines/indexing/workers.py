@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import subprocess
 import threading
 import time
 from collections import deque
@@ -20,26 +19,26 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import WorkerError
 from findling.pipelines.indexing.child_processes import (
     EXIT_OUT_OF_MEMORY,
     EXIT_TOO_SLOW,
+    ChildProcess,
     ForkedProcess,
-    child_command,
     is_alone,
-    read_frame,
-    write_frame,
+    new_process,
 )
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, refuse
 from findling.pipelines.indexing.worker_process import Batch, main
 from findling.sources.files.file_types import file_type
 from findling.text.chunking.chunker import parses
 
-__all__ = ["available_cores", "preparing"]
+if TYPE_CHECKING:
+    import subprocess
 
 _HELD_BACK_BYTES = 20 << 20  # answers that wait for their turn: so much may overtake a document of a minute
-_PIPE_BYTES = 1 << 20  # a batch of text passes with few turns; the default of Linux is 64 KB
 _GLANCE_S = 1.0  # seconds between two looks of a waiting caller at the workers
 _GRACE_S = 20.0
 _SHARE = 0.1
@@ -176,7 +175,7 @@ class _Crew:
     def _hire(self) -> _Worker:
         for _ in range(_ATTEMPTS):
             try:
-                worker = _Worker(self._job, _start())
+                worker = _Worker(self._job, new_process("findling.pipelines.indexing.worker_process"))
             except OSError as error:
                 problem = str(error)
                 continue
@@ -198,50 +197,29 @@ class _Crew:
     def _dismiss(self, worker: _Worker) -> tuple[str, str]:
         with self._changed:
             self.workers.discard(worker)
-        return worker.end()
+        return worker.blame()
 
 
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        child_command("findling.pipelines.indexing.worker_process"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-
-
-class _Worker:
-    """One process at the other end of two pipes."""
+class _Worker(ChildProcess):
+    """A process that prepares files, and may take only so long for each answer."""
 
     def __init__(self, job: Job, process: ForkedProcess | subprocess.Popen[bytes]) -> None:
+        super().__init__(process)
         self._max_seconds = job.options.max_seconds
-        self.process = process
         self._asked_at: float | None = None
         self._is_overdue = False
-        assert self.process.stdin and self.process.stdout
-        self._inbox, self._outbox = self.process.stdout, self.process.stdin
-        with suppress(ImportError, AttributeError, OSError):  # Linux alone has the call, and may refuse it
-            import fcntl
-
-            fcntl.fcntl(self._inbox.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def exchange(self, value: Job | Batch) -> bytes | None:
-        """The pickled answer to the job or to a batch; `None` when the process has died over it."""
+        """The pickled answer to the job or to a batch; `None` when the process has ended over it."""
         self._asked_at = time.monotonic()
         try:
-            write_frame(self._outbox, value)
-            return read_frame(self._inbox)
-        except OSError:  # the pipe broke: the process is gone
-            return None
+            return super().exchange(value)
         finally:
             self._asked_at = None
 
-    def end(self) -> tuple[str, str]:
-        """Have the process end, and wait for it; the reason and detail of its own end."""
-        for stream in (self._outbox, self._inbox):
-            with suppress(BrokenPipeError):
-                stream.close()
-        status = self.process.wait()
+    def blame(self) -> tuple[str, str]:
+        """Have the process end; the reason and detail of its own end."""
+        status = self.end()
         if self._is_overdue or status in (EXIT_TOO_SLOW, -getattr(signal, "SIGPROF", 0)):
             return "too-slow", f"took longer than {self._max_seconds:g} s"
         if status == EXIT_OUT_OF_MEMORY:

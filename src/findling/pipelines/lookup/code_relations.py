@@ -18,8 +18,6 @@ from findling.text.chunking.bare_code import without_comments
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import named_lines
 
-__all__ = ["NAMES", "SharedNames", "related_by_names"]
-
 NAMES = "names"
 
 _NAME = re.compile(r"[^\W\d]\w{2,}")
@@ -70,7 +68,7 @@ def related_by_names(legs: Retrievers, document: Document, text: str) -> dict[st
 
 
 class _Tie(NamedTuple):
-    """Names that relate a resource in one direction, with the weight of each, and the chunk that has most of them."""
+    """Names that relate a resource in one direction, with their weights, and the chunk that has most of them."""
 
     stored: StoredChunk
     weights: Mapping[str, float]

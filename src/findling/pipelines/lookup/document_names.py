@@ -1,4 +1,4 @@
-"""Names of documents: an id, the beginning of one, the id of a hit, or a path, also with a line."""
+"""Names of documents: an id, the beginning of one, the id of a hit, or a path with a line or without."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.ports import ReadStore
 from findling.domain.queries import Filters
 from findling.domain.resources import Document
-
-__all__ = ["find_document", "full_id", "not_there"]
 
 _SHORTEST_ID = 8  # characters behind the type of an id that are enough
 _LONGEST_ECHO = 200  # characters of a name that an error repeats

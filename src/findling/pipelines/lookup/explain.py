@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.budgets import current_budget, spending
 from findling.domain.plans import Plan
-from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
+from findling.domain.queries import GROUPS, OFFERED, All, Any, Field, Filters, Node, Not, SearchRequest
 from findling.domain.resources import Document
 from findling.domain.results import Degradation, Explanation, LegVerdict
 from findling.domain.values import counted
-from findling.pipelines.answer.hits import best_passage, make_hit
-from findling.pipelines.answer.rankings import Ranked, Ranking
+from findling.pipelines.answer.hits import make_hit
+from findling.pipelines.answer.rankings import Ranked, Ranking, best_passage
 from findling.pipelines.answer.search import rank
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import Retrievers, bound_legs
@@ -191,7 +191,7 @@ def _unmatched(case: _Case) -> Iterator[str]:
 def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
     """Every filter of the question and whether the document passes it."""
     given, resource = case.question.filters, case.document.resource
-    for name in ("ext", "not_ext", "path", "within", "type", "lang", "tag", "author", "after", "before"):
+    for name in (*OFFERED, "within"):
         value = getattr(given, name)
         if value not in ((), None, ""):
             shown = ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -20,8 +20,6 @@ from typing import NamedTuple
 from findling.domain.results import Hit, SearchAnswer
 from findling.ranking.evidence import falling, words_evidence
 
-__all__ = ["RankedAcross", "as_relaxed", "fuse_across"]
-
 _STEEPNESS = 1.3  # the power by which words lose their say down the ranking, as in a single answer
 
 

@@ -1,4 +1,4 @@
-"""Related: the paths between two things over passages that name both ends of a step, or what is around one thing.
+"""Related: paths between two things over passages that name both ends of a step, or things around one.
 
 A thing is a name, a title, a file, or a passage. Every step has the passage that proves it.
 """
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.backends import GraphAtHand
+from findling.domain.backends import GRAPH, GraphAtHand
 from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import All, Filters, Phrase
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood
     from findling.domain.resources import StoredChunk
 
-__all__ = ["MOST_HOPS", "related"]
-
 MOST_HOPS = 4
 """Steps of the longest path: two from each end is as far as the neighbourhood of both goes."""
 
@@ -71,7 +69,7 @@ def related(
         raise InvalidValueError(f"hops {hops} must be between 1 and {MOST_HOPS}", hint=f"hops {MOST_HOPS}")
     if not entity_key(of) or (to and not entity_key(to)):
         raise InvalidValueError("a thing to relate has no letters or digits", hint="a name, a title or a path")
-    at_hand = legs.graph() if legs.graph is not None else GraphAtHand(None)
+    at_hand = legs.leg(GRAPH) if legs.leg is not None else GraphAtHand(None)
     if at_hand.rows is None:
         return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=at_hand.lack, fix=at_hand.fix),))
     desk = _Relating(legs, at_hand.rows, below)

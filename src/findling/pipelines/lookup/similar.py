@@ -31,8 +31,6 @@ from findling.text.chunking.chunk_plan import passage
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
-__all__ = ["similar", "telling_words"]
-
 _READ = 8  # passages that stand for a document, evenly from beginning to end; a model takes 25 ms for each
 _WORDS = 16  # words that stand for a document: more find the same, fewer depend on chance
 _DEEPER = 10  # passages that are looked at first for each resource: some have several

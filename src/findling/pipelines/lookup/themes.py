@@ -1,4 +1,4 @@
-"""Themes of a workspace: all groups of passages that name the same things, and the best passages of one of them.
+"""Themes of a workspace: groups of passages that name the same things, and the best passages of one.
 
 They are made of what a caller sees whenever somebody asks: 100,000 passages take 0.3 s.
 """
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from findling.domain.backends import GraphAtHand
+from findling.domain.backends import GRAPH, GraphAtHand
 from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Filters
@@ -18,7 +18,7 @@ from findling.pipelines.answer.entity_names import is_part, labels_of
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked
 from findling.pipelines.lookup.document_names import find_document
-from findling.pipelines.retrieve.graph_step import GRAPH, subgraph_of
+from findling.pipelines.retrieve.graph_step import subgraph_of
 from findling.pipelines.retrieve.graph_themes import summary_of
 from findling.pipelines.retrieve.legs import Candidate, Retrievers
 from findling.pipelines.retrieve.vector_retrieval import allowed_resources
@@ -28,8 +28,6 @@ from findling.text.analysis.analysis import STOP_WORDS, terms
 if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood
     from findling.domain.resources import StoredChunk
-
-__all__ = ["theme_passages", "themes"]
 
 _MOST_PASSAGES = 100_000
 """Passages that themes are made of."""
@@ -112,7 +110,7 @@ def theme_passages(
 
 def _graph(legs: Retrievers) -> tuple[GraphRows | None, list[Degradation]]:
     """The graph, and everything that is missing."""
-    at_hand = legs.graph() if legs.graph is not None else GraphAtHand(None)
+    at_hand = legs.leg(GRAPH) if legs.leg is not None else GraphAtHand(None)
     if at_hand.rows is None:
         return None, [Degradation(what=at_hand.lack, fix=at_hand.fix)]
     count = len(at_hand.rows)

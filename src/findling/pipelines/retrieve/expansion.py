@@ -19,8 +19,6 @@ from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.query.tree import typed_terms
 from findling.text.query.variants import LOCAL, bag_of_words, told
 
-__all__ = ["VariantLeg", "widen"]
-
 _PATIENCE_S = 5.0
 """Seconds for all language models together; less where the answer itself has less than twice that left."""
 

@@ -15,9 +15,6 @@ from findling.ranking.evidence import finite, positive, unit
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.query.tree import typed_terms
 
-__all__ = ["Drift", "Feedback", "drift", "expansion", "with_feedback"]
-
-
 Frequencies: TypeAlias = Mapping[str, int]
 """The number of documents with a term; a term that is missing occurs in none."""
 
@@ -38,7 +35,7 @@ class Feedback(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """Whether the ranking with feedback may take the place of the old one; `overlap` is what they share on top."""
+    """A verdict whether the ranking with feedback takes the place of the old one; `overlap` is their common top."""
 
     accepted: bool
     overlap: float

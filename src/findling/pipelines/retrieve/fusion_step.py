@@ -24,8 +24,6 @@ from findling.ranking.fusion import (
     with_recency,
 )
 
-__all__ = ["LegEvidence", "ages_of", "evidence_of", "fuse", "weigh"]
-
 LegEvidence = Mapping[str, Mapping[int, Evidence]]
 """Evidence for chunks by the name of each leg."""
 

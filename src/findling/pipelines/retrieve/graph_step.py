@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from findling.domain.backends import GRAPH
 from findling.domain.results import Evidence
 from findling.domain.values import changed
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood
     from findling.domain.ports import KeywordLeg, ReadStore
 
-__all__ = ["GRAPH", "lead_on", "subgraph_of"]
-
-GRAPH = "graph"
 
 _HITS = 30
 """Best candidates around which the graph is walked."""
@@ -65,9 +63,9 @@ def lead_on(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
     A hit of the graph stands in the place of a candidate, and has the score of that one: it is as well supported as
     what it was reached from. `on` opens the gate for every question that the graph knows something of.
     """
-    if legs.graph is None:
+    if legs.leg is None:
         return found
-    at_hand = legs.graph()
+    at_hand = legs.leg(GRAPH)
     if at_hand.rows is None:
         return changed(found, graph=_off(at_hand.lack))
     is_forced = question.plan.graph == "on"

@@ -17,8 +17,6 @@ from findling.text.mining.chunk_names import chunk_names
 if TYPE_CHECKING:
     from findling.domain.ports import ReadStore
 
-__all__ = ["GraphTheme", "by_themes", "by_turns", "describe_themes", "summary_of", "themes_of"]
-
 _LEAST = 2
 """Passages of a theme."""
 

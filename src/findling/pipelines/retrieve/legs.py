@@ -19,28 +19,9 @@ from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetrieve
 from findling.ranking.evidence import falling
 
 if TYPE_CHECKING:
-    from findling.domain.backends import ExactSource, FoundMatches, GraphAtHand, Retriever
+    from findling.domain.backends import FoundMatches, Retriever
     from findling.domain.queries import Rephraser
     from findling.ranking.fusion import Hits, Weighing
-
-__all__ = [
-    "COMPARED",
-    "EXACT",
-    "EXPANSION",
-    "KEYWORD",
-    "LEGS",
-    "SEMANTIC",
-    "Candidate",
-    "Found",
-    "LegKind",
-    "Retrievers",
-    "Widened",
-    "alone",
-    "bound_legs",
-    "check_legs",
-    "in_new_order",
-    "register_leg",
-]
 
 COMPARED = 60
 """Best candidates whose resources are compared, the same ones for every page: of 179 questions about nine repositories
@@ -62,20 +43,23 @@ BindLeg: TypeAlias = "Callable[[Retrievers, Meaning], Retriever | None]"
 class Retrievers(NamedTuple):
     """The sources of a search: the truth, the words, and the meaning, which is opened only where a plan needs it.
 
-    `exact` narrows down what may match a pattern, where there is such a leg. `matches` are those of the patterns of one
-    query. `graph` leads from passage to passage. For a caller with limited rights all of them hold the caller's sight
-    alone, so no pipeline has to check. `rephraser` gives the language model of the owner, if one is chosen; `variants`
-    binds those of one question.
+    `leg` opens any other leg by its name: `EXACT` narrows down what may match a pattern, `GRAPH` leads from passage to
+    passage. For a caller with limited rights all of them hold the caller's sight alone, so no pipeline has to check;
+    `state` is the one of that sight. `matches` are those of the patterns of one query. `rephraser` gives the language
+    model of the owner, if one is chosen; `variants` binds those of one question.
+    `wishes` become what the answer lacks: `KEYWORD` for passages that the truth no longer holds, and models whose
+    vectors are behind, each with whether that shows.
     """
 
     store: ReadStore
     keyword: KeywordLeg
     meaning: Callable[[], Meaning] | None = None
-    exact: Callable[[], ExactSource] | None = None
     matches: FoundMatches | None = None
-    graph: Callable[[], GraphAtHand] | None = None
     rephraser: Callable[[], Rephraser | None] | None = None
     variants: BindLeg | None = None
+    leg: Callable[[str], Any] | None = None
+    wishes: dict[Any, bool] | None = None
+    state: object = None
 
 
 class Widened(NamedTuple):

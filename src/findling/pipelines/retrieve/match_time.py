@@ -11,7 +11,6 @@ import os
 import pickle
 import re
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -20,9 +19,14 @@ from typing import IO, Any, Self, TypeVar
 from findling.domain.budgets import current_budget
 from findling.domain.errors import OverdueError
 from findling.domain.strangers import is_linear
-from findling.pipelines.indexing.child_processes import child_command, limited_time, read_frame, write_frame
-
-__all__ = ["MatchTime", "TimedPattern", "main"]
+from findling.pipelines.indexing.child_processes import (
+    ChildProcess,
+    limited_time,
+    new_process,
+    read_frame,
+    take_streams,
+    write_frame,
+)
 
 _T = TypeVar("_T")
 
@@ -31,7 +35,7 @@ _LOOK_S = 0.1
 
 
 class MatchTime:
-    """The time for expressions on texts: all of one answer draw on that of its budget, and one that ended stays so.
+    """The time for expressions on texts: all of one answer draw on its budget, and one that ended stays so.
 
     Only computing counts, and the deadline of the budget. Expressions without repetitions are never interrupted.
     """
@@ -44,7 +48,7 @@ class MatchTime:
         self._is_matching = False
         self._budget = current_budget()
         self._started_s = time.thread_time()
-        self._process: _MatchProcess | None = None
+        self._process: ChildProcess | None = None
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -94,16 +98,20 @@ class MatchTime:
             raise self._overdue()
 
     def _elsewhere(self, left_s: float, work: Callable[..., _T], args: tuple[Any, ...]) -> _T:
-        if self._process is None:
-            self._process = _taken()
-        outcome = self._process.ask(left_s, work, args)
-        taken_s = outcome[0] if outcome is not None else left_s
+        process, self._process = self._process or _taken(), None
+        try:
+            answer = process.exchange((left_s, work, args))
+        except BaseException:
+            process.kill()  # half of a question is in its pipe
+            raise
+        result: Any
+        taken_s, result, error = pickle.loads(answer) if answer is not None else (left_s, None, None)
         self._budget.matching_s -= taken_s
         self._budget.charge(taken_s)
-        if outcome is None:
-            self._process = None
+        if answer is None:
+            process.kill()
             raise self._overdue()
-        _, result, error = outcome
+        self._process = process
         if error is not None:
             raise error
         done: _T = result
@@ -138,73 +146,37 @@ def _is_found(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.search(text) is not None
 
 
-class _MatchProcess:
-    """A process that does one piece of work after another, and ends over one that takes too long."""
-
-    def __init__(self) -> None:
-        self._owner = os.getpid()
-        self._running = subprocess.Popen(child_command(__name__), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, seconds: float, work: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """The CPU seconds that work has taken, its result and its exception; `None` when it took too long."""
-        inbox, outbox = self._running.stdin, self._running.stdout
-        assert inbox is not None and outbox is not None
-        try:
-            write_frame(inbox, (seconds, work, args))
-            answer = read_frame(outbox)
-        except BrokenPipeError:
-            answer = None
-        except BaseException:
-            self.end()  # half of a question is in its pipe
-            raise
-        if answer is None:
-            self.end()
-            return None
-        return pickle.loads(answer)
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether this process has started it, and no fork has inherited it."""
-        return self._owner == os.getpid() and self._running.poll() is None
-
-    def end(self) -> None:
-        """End it; ending twice is fine."""
-        if self._owner == os.getpid():
-            self._running.kill()
-            with self._running:  # closes its pipes and waits
-                pass
+_idle: list[ChildProcess] = []
 
 
-_idle: list[_MatchProcess] = []
-
-
-def _taken() -> _MatchProcess:
-    """The idle process, or a new one, which takes 80 ms."""
+def _taken() -> ChildProcess:
+    """The idle process, or a new one: it does one piece of work after another, and ends over one that is too long."""
     while _idle:
         process = _idle.pop()
         if process.is_ours:
             return process
     atexit.register(_end_idle)
-    return _MatchProcess()
+    return ChildProcess(new_process(__name__))
 
 
-def _give_back(process: _MatchProcess) -> None:
+def _give_back(process: ChildProcess) -> None:
     if _idle:
-        process.end()
+        process.kill()
     else:
         _idle.append(process)
 
 
 def _end_idle() -> None:
     while _idle:
-        _idle.pop().end()
+        process = _idle.pop()
+        if process.is_ours:
+            process.kill()
 
 
 def main() -> None:
     """Serve the parent at standard input and output until it is gone."""
-    # An interrupt at the terminal reaches the whole group; the parent decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    taken, given = take_streams()
+    inbox, outbox = os.fdopen(taken, "rb"), os.fdopen(given, "wb")
     try:
         while (frame := read_frame(inbox)) is not None:
             _answer(outbox, *pickle.loads(frame))

@@ -7,31 +7,43 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, islice
+from math import inf
 from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.backends import EXACT
 from findling.domain.budgets import current_budget
 from findling.domain.errors import OverdueError
-from findling.domain.queries import GROUPS, Any, Field, Node, Not, Pattern
+from findling.domain.queries import Any, Field, Node, Pattern, with_leaves
 from findling.domain.results import Evidence
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
 from findling.pipelines.retrieve.match_time import MatchTime
-from findling.text.query.line_patterns import has_scoped_flags, places_of, required_texts, stays_in_line
-from findling.text.query.patterns import compile_folded, compile_pattern, fold, parsed_pattern, required_trigrams
+from findling.text.query.line_patterns import lines_crossed, required_texts, windows
+from findling.text.query.patterns import (
+    compile_folded,
+    compile_pattern,
+    fold,
+    front_of,
+    has_scoped_flags,
+    parsed_pattern,
+    required_trigrams,
+)
 from findling.text.query.tree import canonical, patterns_of
 
 if TYPE_CHECKING:
     from findling.domain.queries import Filters, LegQuery, Required
+    from findling.domain.resources import StoredText
     from findling.pipelines.retrieve.legs import Retrievers
     from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 
-__all__ = ["PatternMatches", "find_matches", "match_spans", "narrowed", "resolved"]
-
 _MOST_CHARACTERS = 128 << 20
 """Characters of texts that are looked at for one pattern: 0.1 s for a literal, 2 s for one that ignores case."""
+
+_MOST_KEPT = 32 << 20
+"""Characters of texts that a pattern keeps for the next of its query: reading them is a third of the time of one."""
 
 _MOST_CHUNKS = 20_000
 """Chunks that match one pattern: so many take a keyword leg 40 ms to pass on."""
@@ -45,6 +57,12 @@ _PIECE = 4_096
 
 _LINE = 128
 """Letters between two literals below which it costs less to try an expression on the whole text than line by line."""
+
+_LEAD = 8
+"""Times as many for an expression that begins with letters: `re` looks for them at 1 ns a letter."""
+
+_MOST_RUNS = 3
+"""Runs of letters that are counted in a text to find the rarest."""
 
 _MOST_SHOWN = 100
 """Matches that are marked in one passage."""
@@ -83,33 +101,40 @@ def resolved(legs: Retrievers, question: AnalyzedQuery) -> tuple[Retrievers, Ana
     if not patterns:
         return legs, question
     budget, is_owner = current_budget(), question.request.principals is None
-    places: dict[Node, Node] = {}
-    matches: dict[int, int] = {}
-    did = []
+    places, matches, did = dict[Node, Node](), dict[int, int](), list[tuple[str, str]]()
+    kept = dict[int, _Read]()
     for pattern in patterns:
         if pattern.is_regex:
             checked_pattern(pattern.text, is_owner=is_owner, name="the query")
         key = "pattern", pattern, question.filters, id(legs.store)
-        found, strategy = budget.once(key, partial(find_matches, legs, pattern, question.filters))
+        found, strategy = budget.once(key, partial(find_matches, legs, pattern, question.filters, kept))
         places[pattern] = Field("cid", tuple(map(str, found))) if found else Any(())
         matches |= {cid: matches.get(cid, 0) + count for cid, count in found.items()}
         # How far the leg has come depends on what others have written.
         told = f" by {strategy}" if is_owner else ""
         did.append((PatternMatches.name, f"{canonical(pattern)}: {counted(len(found), 'passage')}{told}"))
-    node = _with(question.node, places)
+    node = with_leaves(question.node, lambda leaf: places.get(leaf, leaf))
     return legs._replace(matches=PatternMatches(matches, tuple(did))), replace(question, node=node)
 
 
-def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[dict[int, int], str]:
-    """The chunks that match a pattern, each with the number of its matches, and the strategy that found them."""
+def find_matches(
+    legs: Retrievers, pattern: Pattern, filters: Filters, kept: dict[int, _Read]
+) -> tuple[dict[int, int], str]:
+    """The chunks that match a pattern, each with the number of its matches, and the strategy that found them.
+
+    `kept` are texts that a pattern before has read; it takes some of this one.
+    """
     numbers, strategy = narrowed(legs, required_trigrams(pattern), list(legs.store.matching(filters)))
-    budget, scanned, found = current_budget(), 0, dict[int, int]()
+    budget, scanned, found, folds = current_budget(), 0, dict[int, int](), _nature(pattern).folds
     # Without numbers: how many texts had to be read depends on the whole index.
     cut = f"{canonical(pattern)} was not looked for in all texts"
-    is_page = legs.keyword.unit == "page"
+    read = legs.store.texts([number for number in numbers if number not in kept])
     with MatchTime(*_expression(pattern)) as clock:
-        for stored in legs.store.texts(numbers):
+        for one in chain([kept[number] for number in numbers if number in kept], map(_Read, read)):
+            stored = one.stored
             scanned += len(stored.text)
+            if scanned < _MOST_KEPT:
+                kept[stored.number] = one
             budget.allow_scan(scanned)
             if budget.is_over(cut):
                 break
@@ -117,13 +142,15 @@ def find_matches(legs: Retrievers, pattern: Pattern, filters: Filters) -> tuple[
                 budget.refuse(cut)
                 break
             try:
-                spans = clock.run(_first_spans, pattern, stored.text, _MOST_IN_TEXT)
+                spans = clock.run(_first_spans, pattern, stored.text, one.low if folds else "", _MOST_IN_TEXT)
             except OverdueError as error:
                 budget.refuse(f"{error.message}; {cut}")
                 break
             if spans:
-                counts = dict(_counted(chunks := legs.store.chunk_spans(stored.number), spans))
-                found |= {chunks[0][0]: sum(counts.values())} if is_page and counts else counts
+                # The next pattern matches in the same texts.
+                chunks = budget.once((stored.number, id(legs.store)), partial(legs.store.chunk_spans, stored.number))
+                counts = dict(_counted(chunks, spans))
+                found |= {chunks[0][0]: sum(counts.values())} if counts and legs.keyword.unit == "page" else counts
     return found, strategy
 
 
@@ -132,7 +159,7 @@ def narrowed(legs: Retrievers, required: Required | None, numbers: Sequence[int]
     scan = f"a scan of {counted(len(numbers), 'text')}"
     if required is None:
         return numbers, f"{scan}, as no trigram follows from it"
-    found = legs.exact().candidates(required, set(numbers)) if legs.exact is not None else None
+    found = legs.leg(EXACT).candidates(required, set(numbers)) if legs.leg is not None else None
     if found is None:
         return numbers, scan
     return found, f"the exact leg, which left {len(found):,} of {counted(len(numbers), 'text')}"
@@ -143,7 +170,7 @@ def match_spans(patterns: Iterable[Pattern], text: str) -> list[tuple[int, int, 
     found: list[tuple[int, int, tuple[str]]] = []
     for pattern in patterns:
         with MatchTime(*_expression(pattern)) as clock, suppress(OverdueError):  # it is shown without marks
-            spans = clock.run(_first_spans, pattern, text, _MOST_SHOWN)
+            spans = clock.run(_first_spans, pattern, text, "", _MOST_SHOWN)
             found += [(*span, (pattern.text,)) for span in spans]
     kept: list[tuple[int, int, tuple[str]]] = []
     for one in sorted(found):
@@ -156,13 +183,30 @@ def _expression(pattern: Pattern) -> tuple[str, ...]:
     return (pattern.text,) if pattern.is_regex else ()
 
 
-def _first_spans(pattern: Pattern, text: str, most: int) -> list[tuple[int, int]]:
-    """The first matches in a text; one without a letter is none."""
-    spans: list[tuple[int, int]] = []
-    for at, piece in _pieces(text) if _nature(pattern).stays_in_line else ((0, text),):
-        found = [match.span() for match in islice(_matches(pattern, piece), most - len(spans))]
+class _Read:
+    """A text that was read, folded once for all patterns of a query."""
+
+    def __init__(self, stored: StoredText) -> None:
+        self.stored = stored
+
+    @cached_property
+    def low(self) -> str:
+        return _folded(self.stored.text)
+
+
+def _first_spans(pattern: Pattern, text: str, low: str, most: int) -> list[tuple[int, int]]:
+    """The first matches in a text, which is folded in `low` if that was done; one without a letter is none."""
+    spans, nature = list[tuple[int, int]](), _nature(pattern)
+    low = (low or _folded(text)) if nature.folds else text
+    for at, piece in _pieces(text) if nature.folds and not nature.crossed else ((0, text),):
+        matches = _matches(pattern, nature, piece, low[at : at + len(piece)])
+        found = map(re.Match.span, islice(matches, most - len(spans)))
         spans += [(at + start, at + end) for start, end in found] if at else found
     return spans
+
+
+def _folded(text: str) -> str:
+    return "".join(fold(piece) for _, piece in _pieces(text))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, str]]:
@@ -174,39 +218,48 @@ def _pieces(text: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
-def _matches(pattern: Pattern, text: str) -> Iterator[re.Match[str]]:
-    expression, (literals, _, folds, may_be_empty) = compile_pattern(pattern), _nature(pattern)
-    low = fold(text) if folds else text
-    if folds and text.isascii():
+def _matches(pattern: Pattern, nature: _Nature, text: str, low: str) -> Iterator[re.Match[str]]:
+    # Python's `re` takes 10 to 100 ns a letter, `str.find` less than 1: the run that is rarest here leaves least to it.
+    times, literals = len(text), tuple[str, ...]()
+    for run in nature.required:
+        if (count := sum(map(low.count, run))) < times:
+            times, literals = count, run
+        if not times:
+            return iter(())
+    expression = compile_pattern(pattern)
+    if not nature.folds or text.isascii():
         text, expression = low, compile_folded(pattern)
-    # Python's `re` takes 10 to 100 ns a letter, `str.find` less than 1.
-    if not literals or sum(map(low.count, literals)) * _LINE > len(text):
+    if not literals or times * nature.gap > len(text):
         found = expression.finditer(text)
-        return filter(methodcaller("group"), found) if may_be_empty else found
-    lines = ((low.rfind("\n", 0, at) + 1, low.find("\n", at) + 1 or len(text)) for at in places_of(literals, low))
-    return chain.from_iterable(expression.finditer(text, *line) for line in lines)
+        return filter(methodcaller("group"), found) if nature.may_be_empty else found
+    spans = windows(low, literals, int(nature.crossed))
+    return chain.from_iterable(expression.finditer(text, *span) for span in spans)
 
 
 class _Nature(NamedTuple):
-    """Literals of which every match holds one in its line, or none; whether matches end with it; whether case folds.
+    """Runs of letters that every match holds, and how many breaks of lines; whether case folds; whether it is empty.
 
-    And whether a match may be without a letter.
+    On average so many letters of a `gap` lie between two runs where an expression is tried near them alone.
     """
 
-    literals: tuple[str, ...]
-    stays_in_line: bool
+    required: tuple[tuple[str, ...], ...]
+    crossed: float
+    gap: float
     folds: bool
     may_be_empty: bool
 
 
 @lru_cache(maxsize=64)
 def _nature(pattern: Pattern) -> _Nature:
-    tree = parsed_pattern(pattern)
-    ignores_case, is_scoped = bool(tree.state.flags & re.IGNORECASE), has_scoped_flags(tree)
-    in_line = not is_scoped and stays_in_line(tree)
-    texts = required_texts(tree, ignores_case) if in_line else ()
-    literals = tuple(map(fold, texts)) if ignores_case else texts
-    return _Nature(literals, in_line, ignores_case and not is_scoped, not tree.getwidth()[0])
+    tree, may_be_empty = parsed_pattern(pattern), not parsed_pattern(pattern).getwidth()[0]
+    if has_scoped_flags(tree):
+        return _Nature((), inf, inf, False, may_be_empty)
+    folds, crossed = bool(tree.state.flags & re.IGNORECASE), lines_crossed(tree)
+    lead = "".join(chr(given) for _, given in front_of(tree)[1])
+    runs = required_texts(tree, folds)[:_MOST_RUNS]
+    required = tuple(run for run in runs if run != (fold(lead) if folds else lead,))
+    gap = _LINE * (1 + crossed) * (_LEAD if len(lead) > 1 else 1)
+    return _Nature(required, crossed, gap, folds, may_be_empty)
 
 
 def _counted(chunks: Sequence[tuple[int, int, int]], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -218,12 +271,3 @@ def _counted(chunks: Sequence[tuple[int, int, int]], spans: Sequence[tuple[int, 
         if count := bisect_left(starts, last, at) - at + reaches:
             yield cid, count
         behind = max(behind, last)
-
-
-def _with(node: Node, places: Mapping[Node, Node]) -> Node:
-    """The tree with other nodes in the place of some leaves."""
-    if isinstance(node, Not):
-        return Not(_with(node.node, places))
-    if isinstance(node, GROUPS):
-        return replace(node, nodes=tuple(_with(part, places) for part in node.nodes))
-    return places.get(node, node)

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import KNOBS, Knob, Plan
-from findling.domain.queries import All, Filters, Node
+from findling.domain.queries import OFFERED, All, Filters, Node
 from findling.domain.values import LARGEST, Row, closest_name, fit, plain
-
-__all__ = ["filters_document", "plan_document", "read_changes", "read_filters", "read_plan"]
 
 
 class _Rule(NamedTuple):
@@ -67,9 +65,9 @@ def read_filters(document: Mapping[str, object]) -> Filters:
     return Filters(**values)
 
 
-_FILTER_RULES: dict[str, _Rule] = {
-    **dict.fromkeys(("ext", "not_ext", "path", "type", "lang", "tag", "author"), _Rule("texts")),
-    **dict.fromkeys(("after", "before"), _Rule("number", minimum=-LARGEST, optional=True)),
+_FILTER_RULES = {
+    name: _Rule("texts") if one.default == () else _Rule("number", minimum=-LARGEST, optional=True)
+    for name, one in OFFERED.items()
 }
 
 

@@ -24,6 +24,7 @@ from findling.domain.queries import (
     SearchRequest,
     Term,
     Word,
+    with_leaves,
 )
 from findling.domain.values import record
 from findling.pipelines.retrieve.legs import check_legs
@@ -39,19 +40,6 @@ from findling.text.query.tree import canonical, positive_terms, positive_texts, 
 if TYPE_CHECKING:
     from findling.pipelines.glossary.glossary_expansion import Fired
     from findling.pipelines.retrieve.match_time import TimedPattern
-
-__all__ = [
-    "LONGEST_QUERY",
-    "WORDS",
-    "AnalyzedQuery",
-    "check_request",
-    "corrected",
-    "loose_words",
-    "respelled",
-    "typed_words",
-    "understand",
-]
-
 
 LONGEST_QUERY = 10_000
 """Characters of a query that are read: more than a page of text has, and what the HTTP API takes."""
@@ -280,14 +268,14 @@ def _letters(shape: Route, text: str) -> frozenset[str]:
 
 def _resolved(node: Node, store: ReadStore) -> Node:
     """The tree with `is:head` and `is:superseded` as the ids that the store knows today."""
-    if isinstance(node, Field) and node.name == "is":
+
+    def resolved(leaf: Node) -> Node:
+        if not isinstance(leaf, Field) or leaf.name != "is":
+            return leaf
         old = Field("rid", tuple(store.superseded()))
-        return old if node.values == ("superseded",) else Not(old)
-    if isinstance(node, Not):
-        return Not(_resolved(node.node, store))
-    if isinstance(node, GROUPS):
-        return replace(node, nodes=tuple(_resolved(part, store) for part in node.nodes))
-    return node
+        return old if leaf.values == ("superseded",) else Not(old)
+
+    return with_leaves(node, resolved)
 
 
 def _key(text: str) -> str:

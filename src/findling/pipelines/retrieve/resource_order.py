@@ -18,8 +18,6 @@ from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import NamedLine, enclosing_name, named_lines
 from findling.text.query.asked_names import asks_in_prose, defines, looks_like_code
 
-__all__ = ["definitions_within", "order_by_resources"]
-
 _JUDGED = 10
 """Best candidates of which one must be code. Where there are no files, they are all that is judged, by their look: two
 of ten made code of documentation that shows some, which cost anthropic-docs .018 NDCG@10 by words."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits, KeywordLeg
@@ -36,7 +37,8 @@ from findling.ranking.evidence import (
 from findling.text.analysis.scripts import written_name
 from findling.text.query.tree import typed_terms
 
-__all__ = ["find_candidates", "in_order", "widen_if_weak"]
+if TYPE_CHECKING:
+    from findling.domain.backends import Retriever
 
 _ASKING = frozenset({"question", "sentence"})
 """Shapes of queries that may name something in lower case."""
@@ -71,92 +73,136 @@ _BM25 = "BM25"
 
 def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery, wanted: int) -> Found:
     """Ask the legs of the plan for at least `wanted` candidates. Raises ModelError when a model fails."""
-    plan, keyword = question.plan, legs.keyword
+    plan = question.plan
     others = bound_legs(legs, meaning, plan) if question.reading != "browse" else []
-    if not others:
-        # As many as are compared afterwards, so that an answer begins with the same hits whatever its length is.
-        wanted = max(wanted, COMPARED) if wanted and question.reading != "browse" else wanted
-        found = keyword.search(question.node, question.filters, wanted, weights=plan.weights)
-        found, feedback = _with_feedback(legs, question, found, wanted) if plan.feedback else (found, "")
-        return _by_words_alone(legs, question, wanted, found, feedback)
-    from findling.pipelines.retrieve.fusion_step import ages_of, evidence_of, fuse, weigh
+    if others:
+        round_ = _Round(legs, meaning, question, others, wanted)
+        round_.ask_legs()
+        round_.fuse()
+        round_.look_again()
+        return round_.found()
+    # As many as are compared afterwards, so that an answer begins with the same hits whatever its length is.
+    wanted = max(wanted, COMPARED) if wanted and question.reading != "browse" else wanted
+    found = legs.keyword.search(question.node, question.filters, wanted, weights=plan.weights)
+    found, feedback = _with_feedback(legs, question, found, wanted) if plan.feedback else (found, "")
+    return _by_words_alone(legs, question, wanted, found, feedback)
 
-    depth = _depth(wanted, plan.overfetch)
-    # Only words can promise that something stands in a hit: other legs then reorder and add nothing.
-    loose, conditions = loose_words(question)
-    finds = loose is not None and plan.meaning_finds
-    with_words = not finds or not (plan.mode == SEMANTIC and meaning.spaces)
-    if not finds:
-        depth = max(depth, _REORDERED)
-    limit = depth if with_words else 1
-    found = keyword.search(question.node, question.filters, limit, weights=plan.weights)
-    found, feedback = _with_feedback(legs, question, found, limit) if plan.feedback else (found, "")
-    # What a correction has brought is a guess, however often the texts have it.
-    query = question.for_legs([term for term in typed_terms(question.node) if found.forms.get(term)])
-    words = _words(found.hits, found.ceiling) if with_words else {}
-    said: dict[str, dict[int, Evidence]] = {}
-    added: dict[int, None] = {}
-    is_all = True
-    for leg in others:
-        said[leg.name] = own = dict(leg.search(query, depth if loose is not None else 0, [*words, *added]))
-        fresh = [cid for cid, one in own.items() if (one.worth or plan.weak) and cid not in words]
-        is_all = is_all and len(fresh) < depth
-        added |= dict.fromkeys(fresh)
-    if conditions is not None and added:
-        fitting = keyword.scores(conditions, list(added))
-        added = {cid: None for cid in added if cid in fitting}
-    # Asked for by name, so that a score does not depend on how deep a leg was asked.
-    for leg in others if len(others) > 1 else ():
-        if missing := [cid for cid in added if cid not in said[leg.name]]:
-            said[leg.name] |= leg.search(query, 0, missing)
-    if with_words and loose is not None:
-        words |= _words(keyword.scores(loose, list(added), weights=plan.weights).items(), found.ceiling)
-    evidence = _ranking_evidence(words if with_words else None, said, added)
-    ages = ages_of(legs.store, {cid for own in evidence.values() for cid in own}) if plan.fusion == "recency" else {}
-    weighing, weights = weigh(question.text, evidence, found.ceiling, plan)
-    fused = fuse(evidence, weights, plan, ages)
-    for leg in others:
-        seen = leg.second_look(query, [cid for cid, _ in fused.ranking[:_READ_AHEAD]])
-        fresh = [cid for cid, one in seen.items() if finds and one.worth and cid not in words and cid not in added]
-        fitting = keyword.scores(conditions, fresh) if conditions is not None and fresh else dict.fromkeys(fresh, 0.0)
-        said[leg.name] |= {cid: one for cid, one in seen.items() if cid in words or cid in added or cid in fitting}
-        added |= dict.fromkeys(fitting)
-        if seen:
-            evidence = _ranking_evidence(words if with_words else None, said, added)
-            weighing, weights = weigh(question.text, evidence, found.ceiling, plan)
-            fused = fuse(evidence, weights, plan, ages)
-    worth = _best_worth(evidence)
-    matching = len(worth.keys() - words.keys()) + (found.total if with_words else 0)
-    least = _least(question, [worth[cid] for cid, _ in fused.ranking])
-    kept = {cid: strength for cid, strength in fused.ranking if worth[cid] >= least}
-    total, is_exact, unsupported = matching, True, set[int]()
-    if least:
-        by_words, is_exact = _count(keyword, question, found, least) if with_words else (0, True)
-        total = by_words + sum(cid not in words or words[cid].worth < least for cid in kept)
-        unsupported = _unsupported(kept, evidence, _telling(keyword, question), keyword.size())
-        unsupported = _without_names(keyword, question, unsupported) if unsupported else unsupported
+
+class _Round:
+    """One question to the keyword leg and others: their evidence is gathered, fused, and cut where hits end.
+
+    `words` and `said` are the evidence by words and by the other legs, `added` the chunks that only these have found.
+    """
+
+    def __init__(
+        self, legs: Retrievers, meaning: Meaning, question: AnalyzedQuery, others: Sequence[Retriever], wanted: int
+    ) -> None:
+        plan, self.keyword = question.plan, legs.keyword
+        self.legs, self.question, self.others = legs, question, others
+        # Only words can promise that something stands in a hit: other legs then reorder and add nothing.
+        self.loose, self.conditions = loose_words(question)
+        self.finds = self.loose is not None and plan.meaning_finds
+        self.with_words = not self.finds or not (plan.mode == SEMANTIC and meaning.spaces)
+        self.depth = max(_depth(wanted, plan.overfetch), 0 if self.finds else _REORDERED)
+        limit = self.depth if self.with_words else 1
+        hits = self.keyword.search(question.node, question.filters, limit, weights=plan.weights)
+        self.hits, self.feedback = _with_feedback(legs, question, hits, limit) if plan.feedback else (hits, "")
+        # What a correction has brought is a guess, however often the texts have it.
+        self.query = question.for_legs([term for term in typed_terms(question.node) if self.hits.forms.get(term)])
+        self.words = _words(self.hits.hits, self.hits.ceiling) if self.with_words else {}
+        self.said: dict[str, dict[int, Evidence]] = {}
+        self.added: dict[int, None] = {}
+        self.is_all = True
+        self.ages: Mapping[int, float] | None = None
+
+    def ask_legs(self) -> None:
+        """Ask every leg for what it finds, and for what the others have found."""
+        plan, depth = self.question.plan, self.depth if self.loose is not None else 0
+        for leg in self.others:
+            self.said[leg.name] = own = dict(leg.search(self.query, depth, [*self.words, *self.added]))
+            fresh = [cid for cid, one in own.items() if (one.worth or plan.weak) and cid not in self.words]
+            self.is_all = self.is_all and len(fresh) < self.depth
+            self.added |= dict.fromkeys(fresh)
+        self.added = dict.fromkeys(self._fitting(list(self.added)))
+        # Asked for by name, so that a score does not depend on how deep a leg was asked.
+        for leg in self.others if len(self.others) > 1 else ():
+            if missing := [cid for cid in self.added if cid not in self.said[leg.name]]:
+                self.said[leg.name] |= leg.search(self.query, 0, missing)
+        if self.with_words and self.loose is not None:
+            scores = self.keyword.scores(self.loose, list(self.added), weights=plan.weights)
+            self.words |= _words(scores.items(), self.hits.ceiling)
+
+    def fuse(self) -> None:
+        """Weigh the evidence of the legs, and make one ranking of it."""
+        from findling.pipelines.retrieve.fusion_step import ages_of, fuse, weigh
+
+        plan = self.question.plan
+        self.evidence = _ranking_evidence(self.words if self.with_words else None, self.said, self.added)
+        if self.ages is None:
+            cids = {cid for own in self.evidence.values() for cid in own}
+            self.ages = ages_of(self.legs.store, cids) if plan.fusion == "recency" else {}
+        self.weighing, weights = weigh(self.question.text, self.evidence, self.hits.ceiling, plan)
+        self.fused = fuse(self.evidence, weights, plan, self.ages)
+
+    def look_again(self) -> None:
+        """Let each leg look at the best candidates once more, and fuse what it has seen."""
+        for leg in self.others:
+            seen = leg.second_look(self.query, [cid for cid, _ in self.fused.ranking[:_READ_AHEAD]])
+            known = self.words.keys() | self.added.keys()
+            fitting = self._fitting([cid for cid, one in seen.items() if self.finds and one.worth and cid not in known])
+            self.added |= dict.fromkeys(fitting)
+            self.said[leg.name] |= {cid: one for cid, one in seen.items() if cid in known or cid in self.added}
+            if seen:
+                self.fuse()
+
+    def _fitting(self, cids: list[int]) -> list[int]:
+        """Those of the chunks that fulfil the conditions of the question."""
+        if self.conditions is None or not cids:
+            return cids
+        fitting = self.keyword.scores(self.conditions, cids)
+        return [cid for cid in cids if cid in fitting]
+
+    def found(self) -> Found:
+        """The candidates with evidence enough for a hit, best first, and how many there are."""
+        from findling.pipelines.retrieve.fusion_step import evidence_of
+
+        worth, hits = _best_worth(self.evidence), self.hits
+        matching = len(worth.keys() - self.words.keys()) + (hits.total if self.with_words else 0)
+        least = _least(self.question, [worth[cid] for cid, _ in self.fused.ranking])
+        kept = {cid: strength for cid, strength in self.fused.ranking if worth[cid] >= least}
+        total, is_exact, unsupported = self._counted(kept, least) if least else (matching, True, frozenset[int]())
         kept = {cid: strength for cid, strength in kept.items() if cid not in unsupported}
+        scores = falling([worth[cid] for cid in kept])
+        given = partial(evidence_of, self.fused, self.evidence, self.ages or {})
+        is_all_words = len(hits.hits) < self.depth or words_evidence(hits.hits[-1][1], hits.ceiling) < least
+        return Found(
+            [Candidate(cid, score, given, kept[cid], worth[cid]) for cid, score in zip(kept, scores, strict=True)],
+            hits,
+            total=total,
+            weaker=matching - total if is_exact else 0,
+            least=least,
+            is_all=is_all_words and self.is_all,
+            strategy=self.question.plan.mode,
+            legs=(*([KEYWORD] if self.with_words else []), *(leg.name for leg in self.others)),
+            weighing=self.weighing,
+            feedback=self.feedback,
+            is_exact=is_exact,
+            unsupported=unsupported,
+        )
+
+    def _counted(self, kept: Mapping[int, float], least: float) -> tuple[int, bool, frozenset[int]]:
+        """The number of hits, whether it is exact, and those kept ones that neither words nor meaning support."""
+        keyword, question = self.keyword, self.question
+        by_words, is_exact = _count(keyword, question, self.hits, least) if self.with_words else (0, True)
+        total = by_words + sum(cid not in self.words or self.words[cid].worth < least for cid in kept)
+        unsupported = _unsupported(kept, self.evidence, _telling(keyword, question), keyword.size())
+        unsupported = _without_names(keyword, question, unsupported) if unsupported else unsupported
         if unsupported:
             # Meaning has judged these alone: of those behind them it may support none.
-            is_judged = is_exact and by_words <= len(found.hits)
-            total, is_exact = (total - len(unsupported), True) if is_judged else (len(kept), False)
-    scores = falling([worth[cid] for cid in kept])
-    given = partial(evidence_of, fused, evidence, ages)
-    is_all_words = len(found.hits) < depth or words_evidence(found.hits[-1][1], found.ceiling) < least
-    return Found(
-        [Candidate(cid, score, given, kept[cid], worth[cid]) for cid, score in zip(kept, scores, strict=True)],
-        found,
-        total=total,
-        weaker=matching - total if is_exact else 0,
-        least=least,
-        is_all=is_all_words and is_all,
-        strategy=plan.mode,
-        legs=(*([KEYWORD] if with_words else []), *(leg.name for leg in others)),
-        weighing=weighing,
-        feedback=feedback,
-        is_exact=is_exact,
-        unsupported=frozenset(unsupported),
-    )
+            is_judged = is_exact and by_words <= len(self.hits.hits)
+            left = len(kept.keys() - unsupported)
+            total, is_exact = (total - len(unsupported), True) if is_judged else (left, False)
+        return total, is_exact, frozenset(unsupported)
 
 
 def widen_if_weak(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Widened:
@@ -343,7 +389,7 @@ def _by_graph(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
         return found
     # A search for words needs no names, and code has other evidence.
     is_asking = not _ASKING.isdisjoint(question.route.shape) or any(map(str.isupper, text[1:]))
-    if legs.graph is None or (chosen == "auto" and (found.resources or " " not in text or not is_asking)):
+    if legs.leg is None or (chosen == "auto" and (found.resources or " " not in text or not is_asking)):
         return found
     from findling.pipelines.retrieve.graph_step import lead_on
 

@@ -22,23 +22,6 @@ if TYPE_CHECKING:
     from findling.domain.ports import Vectors
     from findling.models.ports import Embedder, Reranker
 
-__all__ = [
-    "LOWERED",
-    "MOST_QUERIES",
-    "Judge",
-    "Meaning",
-    "Space",
-    "VectorRetriever",
-    "allowed_resources",
-    "can_read",
-    "find_by_meaning",
-    "may_hang",
-    "nearness_to",
-    "query_vector",
-    "read_in_time",
-]
-
-
 _LEG = "semantic"
 
 MOST_QUERIES = 1024
@@ -158,7 +141,7 @@ def may_hang(meaning: Meaning) -> bool:
 
 
 class Judge(NamedTuple):
-    """A query in one space, the cosines that are usual for it there, and the share of it that the model knows.
+    """A query in one space, the cosines that are usual there, and the share that the model knows.
 
     A judge that `has_say` not orders what nothing else finds, and is neither for nor against what words have found.
     """

@@ -10,19 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = [
-    "AGENTS",
-    "SCOPES",
-    "Agent",
-    "AgentFiles",
-    "agents_folder",
-    "entry_of",
-    "is_own_entry",
-    "place",
-    "places",
-    "seen_here",
-]
-
 SCOPES = ("user", "project")
 
 
@@ -34,7 +21,7 @@ class AgentFiles(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """An agent: the files of each scope, the keys above an entry, its shape, and signs that the agent is here.
+    """An agent: the files of each scope, the keys above an entry, its shape, and signs of its presence.
 
     `folder` stands for the folder of the project in an entry for all of them: nothing where servers are started in it,
     a variable of the agent, or None where the entry must name one folder.

@@ -25,18 +25,6 @@ from findling.service.agents.yaml_text import cut_yaml, put_yaml, read_yaml
 from findling.stores.filesystem import FileErrors, make_private, write_whole
 from findling.stores.lock import WriteLock
 
-__all__ = [
-    "AgentState",
-    "Drafts",
-    "FileChange",
-    "agent_state",
-    "carry_out",
-    "installing_alone",
-    "plan_install",
-    "plan_uninstall",
-    "snippet",
-]
-
 _NAME = "findling"
 _BOM = b"\xef\xbb\xbf"
 
@@ -313,7 +301,7 @@ def _explained(name: str, path: Path) -> Iterator[None]:
     except EditError as problem:
         raise InvalidValueError(
             f"{path}, line {problem.line}: {problem.reason}; it stays as it is",
-            hint=f"correct it, or change it by hand: findling mcp --print-config {name}",
+            hint=f"correct it, or change it by hand: findling mcp --print {name}",
         ) from problem
 
 

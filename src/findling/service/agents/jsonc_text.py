@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from findling.service.agents.text_blocks import EditError, line_of, newline_of
 
-__all__ = ["cut_json", "put_json", "read_json"]
-
 _TRIVIA = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*[\s\S]*?\*/)*+")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _SCALAR = re.compile(r"(?:-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?|true|false|null)(?![\w.+-])")
@@ -25,7 +23,7 @@ _UNIT = "  "
 
 
 class _JsonMember(NamedTuple):
-    """A member of an object: its name, where key and value begin, where the value ends, and its comma or -1."""
+    """A member of an object: its name, the begin of key and value, the end of the value, its comma or -1."""
 
     name: str
     start: int

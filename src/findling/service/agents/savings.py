@@ -18,8 +18,6 @@ from findling.service.agents.agent_table import agents_folder
 from findling.stores.filesystem import make_private
 from findling.stores.lock import WriteLock
 
-__all__ = ["Savings", "ToolSavings", "note_answer", "read_savings"]
-
 _LOG, _OLDER, _LOCK = "savings.log", "savings-older.log", "savings.lock"
 _LINE = re.compile(rb"^([0-9]+)\t([a-z_]+)\t([0-9]+)\t([0-9]+)\t\.$", re.MULTILINE)
 

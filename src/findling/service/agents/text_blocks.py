@@ -10,20 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-__all__ = [
-    "EditError",
-    "append_block",
-    "cut_marked",
-    "cut_toml",
-    "drop_block",
-    "line_of",
-    "newline_of",
-    "put_marked",
-    "put_toml",
-    "read_marked",
-    "read_toml",
-]
-
 _BEGIN, _END = "<!-- findling:begin -->", "<!-- findling:end -->"
 
 

@@ -1,4 +1,4 @@
-"""Editing of YAML: one key of a mapping at the top comes or goes as whole lines, every other byte stays."""
+"""Editing of YAML: one key of a mapping at the top comes or goes as whole lines, other bytes stay."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Any
 
 from findling.domain.errors import MissingExtraError
 from findling.service.agents.text_blocks import EditError, append_block, drop_block, line_of, newline_of
-
-__all__ = ["cut_yaml", "put_yaml", "read_yaml"]
 
 _MADE = "# added by findling"
 """The remark behind a mapping that we made, which goes together with its only key."""

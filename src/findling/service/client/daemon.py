@@ -31,16 +31,6 @@ if TYPE_CHECKING:
     from findling.pipelines.lookup.suggest import Completion
     from findling.service.index.documents import FetchedDocument
 
-__all__ = [
-    "DaemonClient",
-    "ask_daemon",
-    "call_daemon",
-    "from_json",
-    "read_answer",
-    "read_request",
-    "request_document",
-]
-
 _Value = TypeVar("_Value")
 _Reader = Callable[[Any], Any]
 

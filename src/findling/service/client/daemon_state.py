@@ -11,23 +11,6 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import DaemonError
 
-__all__ = [
-    "DaemonState",
-    "daemon_folder",
-    "has_ended",
-    "how_to_kill",
-    "is_own_socket",
-    "make_folder",
-    "mcp_socket",
-    "only_daemon",
-    "process_that_holds",
-    "read_state",
-    "remove_state",
-    "running",
-    "socket_path",
-    "write_state",
-]
-
 _LOCK_FILE = "lock"
 _STATE_FILE = "state.json"
 _SOCKET = "socket"

@@ -35,18 +35,6 @@ from findling.service.client.warm_shell import (
     peer_of,
 )
 
-__all__ = [
-    "LONGEST_REPORT",
-    "Fork",
-    "Nature",
-    "StandIn",
-    "born_with",
-    "carry_out",
-    "program_stamp",
-    "stand_in",
-    "standing_of",
-]
-
 _REQUEST_S = 2.0
 """Patience with a shell that does not send its command."""
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from findling.domain.values import compile_records
 
-__all__ = ["describe_kit", "load_kit"]
-
 _LIBRARIES = frozenset(
     "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp mcp_types"
     " msgspec numpy opentelemetry platformdirs pydantic pydantic_core pydantic_settings referencing rpds"

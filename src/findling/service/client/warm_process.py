@@ -49,8 +49,6 @@ from findling.service.workspace.workspace import home_folder
 if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
 
-__all__ = ["IDLE_S", "LOCK_FILE", "WARM_PROCESS", "keep_warm", "stay_warm", "stop"]
-
 IDLE_S = 600.0
 """Seconds without a command after which the process leaves."""
 

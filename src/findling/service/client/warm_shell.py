@@ -26,27 +26,6 @@ if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Mapping
 
-__all__ = [
-    "ALONE",
-    "ALWAYS",
-    "BEAT",
-    "DONE",
-    "FOLDER",
-    "GO",
-    "HEAD",
-    "ONE_THREAD",
-    "READY",
-    "SOCKET",
-    "TOUCHED",
-    "address",
-    "ask",
-    "installation",
-    "is_script",
-    "peer_of",
-    "reach",
-    "warm_folder",
-]
-
 FOLDER = ".daemon"
 """The folder in a home that holds the socket; no workspace can be called so."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import OFFERED, Filters, SearchRequest
 from findling.domain.values import read_json
 from findling.pipelines.retrieve.plan_files import filters_document, read_filters, read_plan
 from findling.service.settings.written_filters import read_moment, written_filters
@@ -77,7 +77,7 @@ def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
         return given or Filters()
     if not isinstance(given, Mapping):
         raise InvalidValueError(f"filters must be a table, not {given!r}", hint='{"ext": ["py"], "path": "src"}')
-    limits = {name: given.get(name) for name in ("after", "before")}
+    limits = {name: given.get(name) for name, one in OFFERED.items() if one.default is None}
     moments = {name: read_moment(name, value) for name, value in limits.items() if isinstance(value, str)}
     listed = {name: [value] if isinstance(value, str) and name != "where" else value for name, value in given.items()}
     # This finds unknown filters and wrong types; SearchRequest finds values that fit no search.

@@ -15,8 +15,6 @@ from findling.service.settings.settings import user_home
 from findling.sources.ai_folders import AI_FOLDER, KINDS, PROJECT, USER, AiFile, describe, find_ai_files, read_ai_file
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["Shadow", "SyncReport", "sync_folders"]
-
 _MARKS = ("shadows", "shadowed_by", "supersedes")
 """Fields that mark both files of a shadow."""
 

@@ -20,8 +20,6 @@ from findling.service.settings.settings import Settings
 from findling.text.mining.glossary_keys import glossary_key
 from findling.text.mining.synonyms import SynonymCandidate
 
-__all__ = ["GlossaryCandidates", "WorkspaceGlossary", "candidates"]
-
 _LOOKED_THROUGH = 20_000_000
 """Most characters that are all read again: the number of texts tells a spelling from an error. Reading takes 0.1 s a
 million characters, so of larger workspaces only changed texts are read."""
@@ -29,7 +27,7 @@ million characters, so of larger workspaces only changed texts are read."""
 _MINED_AT = "glossary_mined"
 """Name of the meta value with the number of the last change that was searched for candidates."""
 
-_FORMAT_HINT = "findling glossary list --export shows the format"
+_FORMAT_HINT = "findling glossary list export shows the format"
 
 
 class WorkspaceGlossary:

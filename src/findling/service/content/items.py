@@ -22,8 +22,6 @@ from findling.service.index.writing import WorkspaceWriter
 if TYPE_CHECKING:
     from findling.service.content.ai_sync import SyncReport
 
-__all__ = ["Impact", "ItemReport", "WorkspaceItems"]
-
 _BATCH = 500
 """Lines that are checked and written together: as many as one transaction takes."""
 
@@ -48,7 +46,7 @@ class ItemReport:
 
 
 class Impact(NamedTuple):
-    """The target of a link: the least number of links to it, the type and the source of the last one.
+    """The target of a link: the least number of links to it, type and source of the last one.
 
     `title` is `None` for a target that is not in the workspace.
     """

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     Put = Callable[[Iterable[Document], Iterable[str]], int]
 
-__all__ = ["WorkspaceMemories"]
-
 _EVERYTHING = 1 << 20
 """A limit that cuts nothing off."""
 

@@ -17,8 +17,6 @@ from findling.pipelines.content.memory_times import lasting
 from findling.service.content.memory_truth import Principals, sight_of
 from findling.service.index.writing import WorkspaceWriter
 
-__all__ = ["MemoryPair", "MemoryReview", "MemoryReviewer"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPair:

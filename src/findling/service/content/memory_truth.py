@@ -35,8 +35,6 @@ from findling.pipelines.content.memory_times import lasting
 from findling.service.index.writing import WorkspaceWriter
 from findling.text.statements.periods import LATER, NEAREST, read_day
 
-__all__ = ["MemoryTruth", "Principals", "Undone", "sight_of"]
-
 _MOST_READ = 200
 """Memories that are compared with a new one: those that share most words with it, the latest first."""
 

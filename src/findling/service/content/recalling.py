@@ -40,8 +40,6 @@ from findling.service.index.access_log import AccessLog
 from findling.service.index.writing import WorkspaceWriter
 from findling.text.statements.periods import PAST, read_day, shown_day
 
-__all__ = ["Recall", "Recaller", "newer_first", "usual_cosines"]
-
 _POOL = 20
 """Fewest hits of a search: importance may lift lower ones. Among 1,000 memories 15 % of recalls need more. Asking for
 40 at once takes 7 % longer, and so does asking for 12, as more recalls have to ask again."""

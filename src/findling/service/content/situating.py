@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from findling.models.ports import Chat
     from findling.service.index.writing import WorkspaceWriter
 
-__all__ = ["DocumentTask", "SituateCost", "SituateReport", "WorkspaceSituating"]
-
 CACHE = "contexts.sqlite"
 _MOST_KEPT = 1_000_000
 """Replies that are kept, one a document: they are what a run has paid for."""

@@ -3,7 +3,7 @@
     async with findling.AsyncEngine.open("docs") as engine:
         answer = await engine.search("how is a stale index noticed")
 
-The work is done in threads. What a search spends its time on (index, vectors, model, store) lets other threads run.
+The work is done in threads. Index, vectors, model and store, on which a search spends its time, let other threads run.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from findling.pipelines.lookup.suggest import Completion
     from findling.service.index.documents import FetchedDocument
     from findling.service.settings.settings import Settings
-
-__all__ = ["AsyncEngine", "AsyncViewer"]
 
 _Result = TypeVar("_Result")
 
@@ -76,10 +74,10 @@ class _AsyncReads(ABC):
 class AsyncEngine(_AsyncReads):
     """The async twin of `Engine`: use it as an async context manager, from one event loop.
 
-    `threads` search at once, two for each core by default; further searches wait for their turn, and when more than
-    `most_waiting` do, they raise BusyError. What changes the index is done in a thread of its own, one after another. A
-    task that is cancelled does not wait any longer; a search of it that has not begun is dropped. Once the engine is
-    closed, everything raises UsageError.
+    `threads` search at once, two for each core by default. Further searches wait for their turn; beyond `most_waiting`
+    they raise BusyError. Changes of the index are made in a thread of its own, one after another. A task that is
+    cancelled does not wait any longer; a search of it that has not begun is dropped. Once the engine is closed,
+    everything raises UsageError.
     """
 
     def __init__(self, open_it: Callable[[], Engine], *, threads: int = 0, most_waiting: int = 256) -> None:

@@ -12,14 +12,12 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["Embedding", "give_space_back", "index_on", "read_on", "reap"]
-
 _started: list[int] = []
 """Processes that were started and may have ended unnoticed."""
 
 
 class Embedding(NamedTuple):
-    """A model that has begun to embed: the number of passages, and the host that they are sent to, if any."""
+    """A model that has begun to embed: the number of passages, and the host they are sent to, if any."""
 
     model: str
     waiting: int
@@ -102,14 +100,14 @@ def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:
 
 def _environment(settings: Settings) -> dict[str, str]:
     """Variables under which another process has the same settings, also those of flags."""
-    from findling.service.settings.settings import get_setting
+    from findling.service.settings.setting_list import variable_of
 
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
     environ |= {name: os.environ[name] for name in ("FINDLING_CONFIG", "FINDLING_CORE") if name in os.environ}
     for name in settings:
         origin = settings.origin(name)
         if origin.startswith(("env ", "flag ")):
-            environ[get_setting(name).variable] = _as_text(settings[name])
+            environ[variable_of(name)] = _as_text(settings[name])
         elif origin.startswith("user file "):
             environ["FINDLING_CONFIG"] = origin.removeprefix("user file ")
     return environ

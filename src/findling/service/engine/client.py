@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
     from findling.service.workspace.scope import Scoped
 
-__all__ = ["AnswerCache", "CacheKey", "LocalClient", "Refreshed", "SearchClient", "SearchStatistics", "cache_key"]
-
-
 _MOST_HITS = 50
 """Of an answer that is kept: 512 answers of that size take some 40 MB."""
 
@@ -41,7 +38,7 @@ _LONGEST_S = 60.0
 
 
 class CacheKey(NamedTuple):
-    """A question, the state of the index that it was asked of, and whether its answer is small enough to keep."""
+    """A question, the state of the index that it was asked of, and whether its answer is small enough."""
 
     asked: str
     state: object

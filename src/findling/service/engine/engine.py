@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from findling.service.content.memories import WorkspaceMemories
     from findling.service.index.documents import FetchedDocument
 
-__all__ = ["Engine", "Viewer", "open_engine"]
-
 
 def open_engine(
     path: str | Path | None = None, *, workspace: str | None = None, settings: Settings | None = None
@@ -226,7 +224,7 @@ class Engine(ReachingEngine):
         is_everywhere = not prefix.strip("/.")
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
         self.opened.require()
-        resources = self.opened.reader(principals).retrievers.store.resources()
+        resources = self.opened.at(principals).store.resources()
         return (one for one in resources if is_below(one.path, below) or (is_everywhere and not one.path))
 
     def group_of(self, hit: Hit, by: str, *, principals: tuple[str, ...] | None = None) -> str:
@@ -268,7 +266,7 @@ class Engine(ReachingEngine):
         apart = [one for one in keepers if (at := self.root / one) not in nearer and os.path.exists(at)]  # noqa: PTH110
         if not apart or keepers == [""]:
             return set()
-        store = self.opened.reader(principals).retrievers.store
+        store = self.opened.at(principals).store
         kept = store.matching(Filters(type=("memory",), where=Field(HERE, tuple(apart))))
         return {one.rid for one in store.rights(among=set(kept))}
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from findling.domain.results import Degradation
     from findling.service.index.index import Index
 
-__all__ = ["WorkspaceExact"]
-
 Ready = Callable[[bool, "Progress | None", "tuple[str, ...] | None"], "list[Degradation]"]
 """Refreshes the index, if that is wanted; the reasons why an answer may be incomplete."""
 

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 from findling.domain.errors import BusyError, FindlingError, OverdueError
 from findling.domain.values import counted
 
-__all__ = ["WorkLine"]
-
 _Result = TypeVar("_Result")
 
 _THREADS_PER_CORE = 2

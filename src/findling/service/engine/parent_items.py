@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from findling.service.index.documents import FetchedDocument
     from findling.service.workspace.workspace import Workspace
 
-__all__ = ["ItemSource", "answer_of_several", "explained_with", "first_item", "to_be_fused", "with_items_above"]
-
 _Found = TypeVar("_Found", Explanation, "FetchedDocument")
 
 

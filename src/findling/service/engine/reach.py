@@ -1,7 +1,7 @@
 """The reach of an engine: the workspaces beside the opened one that answer, too.
 
 A person's own memories lie in a workspace without files. Questions to a folder find them beside the items of the
-folders above. Whoever asks everywhere asks all workspaces of the home.
+folders above. A question everywhere asks all workspaces of the home.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from findling.service.workspace.workspace import PERSONAL, Workspace, backend_at
 
 if TYPE_CHECKING:
     from findling.service.index.permissions import WorkspacePermissions
-
-__all__ = ["ReachingEngine"]
 
 _FROM_FILES = ("default", "user file ", PROJECT_ORIGIN)
 """Origins of settings that another folder has its own of."""

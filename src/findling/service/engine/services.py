@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from findling.service.upkeep.compaction import CompactReport
     from findling.service.upkeep.snapshots import WorkspaceSnapshots
 
-__all__ = ["WorkspaceServices"]
-
 
 class WorkspaceServices:
     """An opened index: its files are indexed, its other content written, its state examined and repaired."""
@@ -154,8 +152,9 @@ class WorkspaceServices:
         A caller with limited rights gets none: they may be about what the caller must not know of.
         """
         self.opened.require()
-        behind = self._files.level_leg()
-        if not self.is_indexed() and self._disk.is_begun() and not missing and behind is None:
+        at = self._files.store.pinned()
+        behind = self._files.level_leg(at)
+        if not self._disk.is_complete(at) and self._disk.is_begun() and not missing and behind is None:
             missing = f"the first index run has not been completed; {told_share(self.share())}"
         if principals is not None:
             return []

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from findling.service.engine.exact_answers import Ready
     from findling.service.index.index import Index
 
-__all__ = ["WorkspaceThemes"]
-
 
 class WorkspaceThemes:
     """Groups of passages that name the same things. `scope` is the part of the root that was opened."""

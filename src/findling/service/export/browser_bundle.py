@@ -16,12 +16,10 @@ from typing import Any
 from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError, ReadOnlyError
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Resource
-from findling.pipelines.export.browser_index import BrowserIndex, as_letters, deflated
+from findling.pipelines.export.browser_index import BrowserIndex, as_letters, constants, deflated
 from findling.service.engine.engine import Engine
 from findling.stores.filesystem import write_whole
 from findling.stores.filtering import passes
-
-__all__ = ["MAX_PAGE_BYTES", "BrowserReport", "export_html"]
 
 MAX_PAGE_BYTES = 50_000_000
 """About 70 MB of text: SciFact's 7.8 MB make a page of 5.3 MB."""
@@ -32,6 +30,8 @@ RELATED = 5
 _GENERATOR = "findling browser bundle"
 _SCRIPTS = "analysis stemming index query scoring search snippets hits page".split()
 """Parts of the one script, in this order."""
+
+_BEGIN = '(() => {\n"use strict";'
 
 _LETTERS_A_BYTE = 4 / 3
 """Letters of base64 for a byte."""
@@ -133,7 +133,7 @@ def _documents(engine: Engine, filters: Filters, may_see: Callable[[Resource], b
 
 
 def _page(title: str, texts: str, index: str) -> str:
-    script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"])
+    script = "\n".join([_BEGIN, constants(), *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"])
     style = _asset("style.css")
     policy = (
         f"default-src 'none'; script-src '{_fingerprint(script)}'; style-src '{_fingerprint(style)}'; "
@@ -158,7 +158,7 @@ def _check_size(size: int, most: int) -> None:
     if size > most:
         raise InvalidValueError(
             f"the page would be larger than {most / 1e6:,.1f} MB",
-            hint="export a folder of it, raise --max-size, or export a bundle: the same without --html",
+            hint="export a folder of it, raise --max-size, or export a bundle, to a folder",
         )
 
 

@@ -17,8 +17,6 @@ from findling.stores.bundle.jsonl_records import Record
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
 
-__all__ = ["check_same_files", "open_target", "settle_root"]
-
 _SAMPLE = 20
 """Files whose presence tells whether a folder is the indexed one."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -28,28 +28,27 @@ from findling.domain.values import counted
 from findling.pipelines.content.memories import MEMORY
 from findling.pipelines.content.memory_history import changed_resource, with_states_of
 from findling.pipelines.export.bundle_vetting import VettedBundle
-from findling.pipelines.export.bundles import Facts, MaySee, export_store
+from findling.pipelines.export.bundles import Facts, export_store
+from findling.pipelines.export.copying import fill_store
 from findling.service.engine.engine import Engine
 from findling.service.export.bundle_places import check_same_files, open_target, settle_root
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.model_choice import instant_embedder
-from findling.service.settings.settings import Settings, get_setting
+from findling.service.settings.settings import Settings, get_row
 from findling.service.workspace.manifest import preprocessing_of, quota_of
 from findling.service.workspace.quotas import Allowance
 from findling.service.workspace.scope import is_below
 from findling.service.workspace.workspace import existing_path
 from findling.stores.bundle.bundle import Bundle
-from findling.stores.bundle.bundle_restore import restore_documents, restore_records, restore_survey, restore_vectors
 from findling.stores.bundle.bundle_writer import check_target
-from findling.stores.bundle.jsonl_records import Record, to_term
+from findling.stores.bundle.jsonl_records import Record
+from findling.stores.bundle.truth_records import MaySee
 from findling.text.analysis.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
     from findling.domain.resources import Document, Resource
     from findling.models.ports import Embedder
-
-__all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]
 
 IMPORTING = "importing"
 """Name of the meta value with the identity of a bundle during its import; empty after it."""
@@ -176,6 +175,9 @@ def _in_folder(folder: str, may_see: MaySee | None) -> MaySee:
     return lambda one: bool(one.path) and is_below(one.path, folder) and (may_see is None or may_see(one))
 
 
+_Admit = Callable[[list["Document"]], list["Document"]]
+
+
 class _Import:
     """One import of a bundle into an opened workspace."""
 
@@ -197,9 +199,8 @@ class _Import:
                 message = f"the workspace in {engine.home} holds {counted(store.counts()['resources'], 'resource')}"
                 raise InvalidValueError(message, hint="--merge to add to them, or another --workspace")
             _check_widths(self._content, store, writer.settings)
-            changed = self._as_new(store) if is_new else self._merged(store)
-            restore_vectors(bundle, store, self._content.takes_vector)
-            restore_records(bundle, store, self._content.takes_relation, self._content.takes_access)
+            admit = self._begin_new(store) if is_new else self._begin_merge(store)
+            changed = fill_store(self._content, store, is_new=is_new, admit=admit)
             # Passages with vectors were read at their origin.
             for model in store.models() if not merge else ():
                 covered, chunks = store.coverage(model)
@@ -224,21 +225,16 @@ class _Import:
             replaced=self._replaced,
         )
 
-    def _as_new(self, store: TruthStore) -> int:
+    def _begin_new(self, store: TruthStore) -> _Admit:
         engine, counts = self._engine, self._content.counts
         store.set_meta(IMPORTING, f"new {self._bundle.identity}")
         settle_root(self._bundle, engine, store, self._tree, self._trust)
         if not store.counts()["resources"]:
             room = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings, store))
             room.require(resources=counts.get("resources", 0), text=counts.get("characters", 0))
-        parse, order = self._content.document, self._content.order()
-        changed = restore_documents(self._bundle, store, order, parse=parse, admit=self._closed)
-        store.write_glossary(self._bundle.read("glossary.jsonl", to_term))
-        if (seen := self._content.survey()) is not None:
-            restore_survey(store, seen)
-        return changed
+        return self._closed
 
-    def _merged(self, store: TruthStore) -> int:
+    def _begin_merge(self, store: TruthStore) -> _Admit:
         engine = self._engine
         check_same_files(self._bundle, store.get_meta("root") or "", self._tree, self._trust)
         changes = dict(self._changes(store))
@@ -255,11 +251,11 @@ class _Import:
             allowance.check(documents)
             return self._closed([self._as_here(store, document) for document in documents])
 
-        return restore_documents(self._bundle, store, (), parse=self._content.document, admit=admit)
+        return admit
 
     def _changes(self, store: TruthStore) -> Iterator[tuple[str, str]]:
         """The resources here that the bundle would change or supersede, each with the change in words."""
-        for document in self._bundle.read("resources.jsonl", self._content.document):
+        for document in self._content.documents():
             rid, text = document.resource.rid, document.text
             known = store.document(rid)
             if known is not None and known.text != text:
@@ -355,8 +351,8 @@ def _chosen(settings: Settings) -> Embedder | None:
 
 def _telling(settings: Settings) -> Record:
     """The settings that answers depend on and that are not at their default."""
-    names = [name for name in settings if name.startswith(_GROUPS) and name not in _LEFT_OUT]
-    return {name: _plain(settings[name]) for name in names if settings[name] != get_setting(name).default}
+    names, usual = [name for name in settings if name.startswith(_GROUPS) and name not in _LEFT_OUT], Settings()
+    return {name: _plain(settings[name]) for name in names if settings[name] != usual[name]}
 
 
 def _plain(value: Any) -> Any:
@@ -376,7 +372,7 @@ def _differing(bundle: Bundle, settings: Settings) -> dict[str, tuple[Any, Any]]
     found: dict[str, tuple[Any, Any]] = {}
     for name in sorted({*there, *here}):
         try:
-            usual = _plain(get_setting(name).default)
+            usual = _plain(get_row(name).default)
         except FindlingError:
             continue  # a setting of another version
         if there.get(name, usual) != here.get(name, usual):

@@ -68,7 +68,6 @@ OWN_SETTINGS: Mapping[str, str] = {
     "store.home": "leave it out: the index is thrown away",
     "workspace.name": "leave it out: the index is thrown away",
     "search.refresh": "leave it out: nothing changes while it is measured",
-    "search.limit": "--depth",
     "semantic.refine": "--speed",
     "semantic.query_budget_ms": "--speed",
 }

@@ -1,6 +1,6 @@
 """Moves of the truth of a workspace between this host and a server, checked by questions to both.
 
-The file with the URL in the workspace's folder decides which truth counts: a kill leaves the old one or the new.
+The file with the URL in the workspace's folder decides which truth counts: a kill leaves the old or new one.
 A move that was stopped continues where it was.
 """
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from findling.domain.errors import InvalidValueError, LockedError, WorkspaceError
 from findling.domain.ports import TruthStore
 from findling.domain.results import SearchAnswer
-from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL
+from findling.domain.strangers import BUNDLE_KEPT
 from findling.pipelines.export.copying import CopyProgress, copy_truth, finish_copy
 from findling.service.engine.engine import Engine
 from findling.service.index.embeddings import READ_UP_TO, WANTED
@@ -32,8 +32,6 @@ from findling.service.workspace.store_url import gone_workspace, name_at
 from findling.service.workspace.truth_moves import prepare_move, switch_truth, tidy_move
 from findling.service.workspace.workspace import PROJECT_FOLDER, backend_at, place_of, workspace_in
 from findling.service.workspace.workspaces import find_workspace
-
-__all__ = ["MoveReport", "move_truth", "questions_about"]
 
 QUESTIONS = 200
 """Questions whose answers must be the same before and after."""
@@ -81,10 +79,10 @@ def move_truth(
     prepare_move(found.folder, draft, url)
     own = settings.override({"search.refresh": "never", "semantic.refine": "never", "workspace.name": ""}, "move")
     with Engine(workspace_in(found.folder), own, reach=OWN) as source, _still(source):
-        files = OpenedWorkspace(draft, unit=settings["keyword.unit"], legs=settings["search.legs"])
+        files = OpenedWorkspace(draft, unit=settings["keyword.unit"])
         with closing(files), files.writing():
             truth = source.writer.store
-            if not copy_truth(truth, files.store, _keys(truth), on_progress):
+            if not copy_truth(truth, files.store, _KEPT, on_progress):
                 raise InvalidValueError(
                     f"{shown_url(url) or draft} holds other content already", hint="name another workspace behind #"
                 )
@@ -149,10 +147,6 @@ def _still(source: Engine) -> Iterator[None]:
             yield
     finally:
         refine.release()
-
-
-def _keys(truth: TruthStore) -> list[str]:
-    return [*_KEPT, *(BUNDLE_KEPT_OF_MODEL + model for model in truth.models())]
 
 
 def _note_models(truth: TruthStore, store: TruthStore) -> None:

@@ -19,8 +19,6 @@ from findling.domain.records import Access
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
 
-__all__ = ["AccessLog"]
-
 _PREFIX, _SUFFIX = "accesses-", ".log"
 _LINE = re.compile(rb"^([0-9]+\.[0-9]+)\t([^\t\n]+)\t\.$", re.MULTILINE)
 

@@ -17,8 +17,6 @@ from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.text.analysis.lines import LineIndex
 
-__all__ = ["FetchedDocument", "LinkedResource", "fetch", "passages"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class LinkedResource:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from findling.domain.backends import VECTORS
 from findling.domain.errors import (
     CorruptError,
     DiskFullError,
@@ -35,8 +36,6 @@ from findling.stores.lock import WriteLock
 if TYPE_CHECKING:
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
     from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg
-
-__all__ = ["READ_UP_TO", "WANTED", "WorkspaceVectors"]
 
 _CHOSEN_BY = "chosen by "
 """Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
@@ -80,28 +79,28 @@ class WorkspaceVectors:
         """Whether there are legs in memory, and a model."""
         return bool(self._legs), any(model is not None for model in self._embedders.values())
 
-    def meaning(self, lacking: dict[Embedder, bool] | None = None) -> Meaning:
-        """Vectors and models for a search by meaning, as they are.
+    def meaning(self, store: TruthStore, lacking: dict[Embedder, bool]) -> Meaning:
+        """Vectors and models for a search by meaning in a truth, as they are.
 
         `lacking` notes the legs that are behind, and whether a chunk has no vector in the answer because of it.
         """
         with self._guard:
-            return self._meaning({} if lacking is None else lacking)
+            return self._meaning(store, lacking)
 
-    def _meaning(self, lacking: dict[Embedder, bool]) -> Meaning:
+    def _meaning(self, store: TruthStore, lacking: dict[Embedder, bool]) -> Meaning:
         notes: list[Degradation] = []
         spaces: list[Space] = []
         chosen = self._or_note(notes, self._embedder)
         coverage, read_on = 0.0, None
         if chosen is not None:
-            model, coverage = self._in_use(chosen)
+            model, coverage = self._in_use(store, chosen)
             if model is not chosen:
                 serving = f"{model.name} serves until {chosen.name} has read as much"
                 notes.append(Degradation(what=serving, fix="findling refine"))
             budget = bool(self._settings["semantic.query_budget_ms"]) and chosen.in_process
             if not coverage and not chosen.in_process:
                 notes.append(Degradation(what=f"{chosen.name} has read nothing yet", fix="findling refine"))
-            open_leg = partial(self._opened, model, lacking, is_whole=coverage >= 1)
+            open_leg = partial(self._opened, store, model, lacking, is_whole=coverage >= 1)
             leg = self._or_note(notes, open_leg) if coverage or budget else None
             if leg is not None:
                 spaces.append(Space(leg, model, is_whole=coverage >= 1))
@@ -109,7 +108,7 @@ class WorkspaceVectors:
                     partial(read_in_time, self._files.store, self._note_read) if budget and model is chosen else None
                 )
         if coverage < 1:
-            spaces += self._instant_spaces(lacking, notes)
+            spaces += self._instant_spaces(store, lacking, notes)
         reranker = self._or_note(notes, self._reranker)
         return Meaning(
             tuple(spaces),
@@ -118,7 +117,7 @@ class WorkspaceVectors:
             may_send(self._settings) if reranker is not None and reranker.host else _anything,
             reranker,
             instant_embedder() if self._settings["semantic.instant"] else None,
-            partial(self._instant_spaces, lacking),
+            partial(self._instant_spaces, store, lacking),
             tuple(notes),
         )
 
@@ -135,7 +134,7 @@ class WorkspaceVectors:
             return False
         try:
             # Vectors outside of the backend may be those of other hosts, too.
-            are_ours = self._files.vectors is self._files.backend
+            are_ours = self._files.vectors is self._files.backend.legs[VECTORS]
             with self._guard, self._files.leveling(0.0, alone=are_ours):
                 for embedder in behind:
                     self._sound(embedder)
@@ -151,8 +150,8 @@ class WorkspaceVectors:
     def level_all(self) -> Meaning:
         """Bring every leg that serves in step with the truth; the vectors and models after that."""
         lacking: dict[Embedder, bool] = {}
-        at_hand = self.meaning(lacking)
-        return self.meaning() if self.level(dict.fromkeys(lacking, True), []) else at_hand
+        at_hand = self.meaning(self._files.store, lacking)
+        return self.meaning(self._files.store, {}) if self.level(dict.fromkeys(lacking, True), []) else at_hand
 
     def _keep_read(self) -> list[Embedder]:
         """Store the vectors that searches have made on their way, and the chunks that the model should read next.
@@ -189,7 +188,7 @@ class WorkspaceVectors:
     def rebuild(self) -> None:
         """Make the legs anew from the truth, and forget vectors that no chunk needs. The caller holds the lock."""
         self.close()
-        self._files.vectors.discard_vectors()
+        self._files.vectors.discard()
         if self._files.truth is self._files.store:  # else another host may be writing
             self._files.store.drop_vectors()
         self.writable()
@@ -284,11 +283,13 @@ class WorkspaceVectors:
             "problems": [str(note) for note in notes],
         }
 
-    def _instant_spaces(self, lacking: dict[Embedder, bool], notes: list[Degradation]) -> list[Space]:
+    def _instant_spaces(
+        self, store: TruthStore, lacking: dict[Embedder, bool], notes: list[Degradation]
+    ) -> list[Space]:
         """The space that needs no model, unless the settings or a damage stand in the way."""
         if not self._settings["semantic.instant"]:
             return []
-        leg = self._or_note(notes, partial(self._opened, instant_embedder(), lacking))
+        leg = self._or_note(notes, partial(self._opened, store, instant_embedder(), lacking))
         return [] if leg is None else [Space(leg, instant_embedder())]
 
     # Models
@@ -305,9 +306,8 @@ class WorkspaceVectors:
             self._rerankers.append(self._models.reranker(self._settings))
         return self._rerankers[0]
 
-    def _in_use(self, model: Embedder) -> tuple[Embedder, float]:
+    def _in_use(self, store: TruthStore, model: Embedder) -> tuple[Embedder, float]:
         """The model whose vectors serve: the chosen one, or the one before it while that covers more."""
-        store = self._files.store
         covered, chunks = store.coverage(model.fingerprint)
         if covered >= chunks:
             return model, 1.0
@@ -323,21 +323,18 @@ class WorkspaceVectors:
     # Legs
 
     def _opened(
-        self, embedder: Embedder, lacking: dict[Embedder, bool], *, is_whole: bool = True
+        self, store: TruthStore, embedder: Embedder, lacking: dict[Embedder, bool], *, is_whole: bool = True
     ) -> InstantLeg | RefinedLeg:
         """A leg as far as it has come. Where it `is_whole`, a vector that it lacks is in no other leg either."""
-        store = self._files.store
         try:
-            leg = self._leg(embedder)
-            if leg.seq() != store.seq() or leg.has_news():
-                leg = self._leg(embedder, again=True)  # another process may have brought it in step
+            for again in (False, True):  # another process may have brought it in step
+                leg = self._leg(embedder, again=again)
+                if leg.seq() == store.seq() and not leg.following(store).has_news():
+                    return leg
         except CorruptError:
             lacking[embedder] = True
             raise
-        if leg.seq() != store.seq():
-            lacking[embedder] = True
-        elif leg.has_news():
-            lacking[embedder] = is_whole
+        lacking[embedder] = is_whole or leg.seq() != store.seq()
         return leg
 
     def _sound(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
@@ -346,7 +343,7 @@ class WorkspaceVectors:
         try:
             leg = self._leg(embedder, again=True)
         except CorruptError:
-            self._files.vectors.discard_vectors(embedder.fingerprint)
+            self._files.vectors.discard(embedder.fingerprint)
             leg = self._leg(embedder, again=True)
         follower = leg.following(store)
         if not catch_up(store, follower) and follower.has_news():
@@ -368,7 +365,7 @@ class WorkspaceVectors:
             # A provider tells the length of its vectors only with the first of them.
             row = None if embedder.dimensions else next(iter(store.vector_rows(key, 0)), None)
             dimensions = embedder.dimensions or (len(row.vector) // 2 if row else 0)
-            table = self._files.vectors.vector_table(store.get_meta("store_id") or "", key, dimensions)
+            table = self._files.vectors.open(store.get_meta("store_id") or "", key, dimensions)
             is_instant = embedder is instant_embedder()
             self._legs[key] = InstantLeg(table, instant_codes) if is_instant else RefinedLeg(table, store, key)
         return self._legs[key]

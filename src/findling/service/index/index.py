@@ -5,35 +5,37 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from findling.domain.backends import EXACT, GRAPH, KEYWORD, lazy_names
 from findling.domain.errors import (
     CorruptError,
+    DiskFullError,
     LockedError,
     NotIndexedError,
     ProviderError,
+    ReadOnlyError,
     ReplacedError,
     StoreDamagedError,
 )
 from findling.domain.results import Degradation
-from findling.service.index.index_files import OpenedWorkspace, Reader
+from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
     from findling.domain.queries import Rephraser
-    from findling.models.ports import Embedder
     from findling.pipelines.indexing.fanout import Legs
     from findling.pipelines.retrieve.legs import Retrievers
+    from findling.pipelines.retrieve.vector_retrieval import Meaning
     from findling.service.index.embeddings import WorkspaceVectors
-    from findling.service.index.exact_index import ExactIndex
-    from findling.service.index.graph_index import GraphIndex
+    from findling.service.index.lazy_legs import ExactIndex, GraphIndex, LazyLeg
     from findling.service.index.model_choice import ModelTable
-    from findling.service.index.views import WorkspaceSights
+    from findling.service.index.views import Seen, WorkspaceSights
     from findling.service.settings.settings import Settings
-
-__all__ = ["Index"]
 
 _Answer = TypeVar("_Answer")
 _Given = ParamSpec("_Given")
@@ -59,13 +61,11 @@ class Index:
             before_first_write=partial(_settle, workspace, settings),
             auto_bytes=settings["snapshot.auto_bytes"],
             vectors=settings["store.vectors"],
-            legs=settings["search.legs"],
         )
         self._opening = threading.RLock()
         self._vectors: WorkspaceVectors | None = None
         self._views: WorkspaceSights | None = None
-        self._exact: ExactIndex | None = None
-        self._graph: GraphIndex | None = None
+        self._lazy: dict[str, LazyLeg[Any]] = {}
         self._rephrasers: list[Rephraser | None] = []
         self._above: dict[Path, Index] = {}
 
@@ -77,21 +77,25 @@ class Index:
         if not self.files.exists:
             raise NotIndexedError(f"{self.root} is not indexed", hint=f"findling index {self.root}")
 
-    def reader(self, principals: tuple[str, ...] | None = None) -> Reader:
-        """The reader of these principals, kept as long as the state is the same; of the owner without any."""
+    def at(self, principals: tuple[str, ...] | None = None) -> Retrievers:
+        """The index as these principals see it now, the owner without any; nothing in it is exchanged afterwards.
+
+        It writes nothing. What it lacks are its wishes, which the writer may fulfil behind the search.
+        """
         from findling.pipelines.retrieve.legs import Retrievers
 
         self.require()
-        if principals is not None:
-            return self.views.reader(principals)
-        lacking: dict[Embedder, bool] = {}
-        meaning = lambda: self.vectors.meaning(lacking)  # noqa: E731
-        graph = lambda: self.graph.at_hand()  # noqa: E731
-        rephraser = lambda: self.rephraser  # noqa: E731
-        retrievers = Retrievers(
-            self.files.store, self.files.leg, meaning, lambda: self.exact, graph=graph, rephraser=rephraser
+        wishes, seen = dict[Any, bool](), None if principals is None else self.views.seen(tuple(principals))
+        store = self.files.store.pinned() if seen is None else seen.store
+        return Retrievers(
+            store if seen is None else seen.visible(),
+            self.files.leg if seen is None else seen.leg,
+            partial(self._meaning, store, wishes, seen),
+            leg=partial(self._leg, store, seen),
+            rephraser=self._rephraser if seen is None else None,
+            wishes=wishes,
+            state=seen and seen.state,
         )
-        return Reader(retrievers, self._mend, lacking)
 
     def read(
         self,
@@ -103,47 +107,78 @@ class Index:
     ) -> _Answer:
         """The answer of a verb to what principals may see.
 
-        The verb is asked again when its reader turns out to be damaged, which is mended and noted, when another process
-        has replaced the index, when vectors were behind, and when something was written that a limited caller may see
-        in one leg and not in the other. The reader itself writes nothing: the writer does, between two readers.
+        A second answer is given where the legs turn out to be damaged, which is mended and noted, where another process
+        has replaced the index, and where a wish could be fulfilled at once, without waiting for anybody.
         """
-        for is_last in (False, False, True):
-            reader = None
-            try:
-                reader = self.reader(principals)
-                answer = verb(reader.retrievers, *args, **options)
-            except StoreDamagedError:
-                raise
-            except (CorruptError, ReplacedError) as error:
-                if is_last:
-                    raise
-                if isinstance(error, CorruptError) and reader is not None:  # else a file went as it was opened
-                    notes += reader.mend(error)
-                continue
-            # A limited caller learns nothing of what is wrong with a leg.
-            gains = self._vectors is not None and self._vectors.level(
-                reader.lacking, notes if principals is None else []
-            )
-            if self._graph is not None and principals is None:
-                gains = self._graph.level_soon() or gains
-                late = self._graph.lateness()
-                notes += [late] if late is not None and late not in notes else []
-            if is_last or (not gains and (reader.state is None or reader.state == self.views.state())):
-                break
-        return answer
+        legs = None
+        try:
+            legs = self.at(principals)
+            answer = verb(legs, *args, **options)
+            if not self._fulfil(legs, notes if principals is None else []):
+                return answer
+        except StoreDamagedError:
+            raise
+        except ReplacedError:
+            pass
+        except CorruptError as damage:
+            if legs is not None:  # else a file went as it was opened
+                self._mend(damage, legs, principals, notes)
+        return verb(self.at(principals), *args, **options)
 
-    def _mend(self, damage: CorruptError) -> list[Degradation]:
-        # Damage inside a file of a leg shows only when a query comes upon it.
-        mended = Degradation(what=self.files.mend_leg(damage))
-        self._mend_others()
-        return [mended]
+    def _fulfil(self, legs: Retrievers, notes: list[Degradation]) -> bool:
+        """Bring up what an answer lacked, unless somebody else is writing; whether another one would have more.
 
-    def _mend_others(self) -> None:
-        """Rebuild the legs beside the keyword leg that this process has open: damage does not tell its leg."""
+        A limited caller learns nothing of what is wrong with a leg.
+        """
+        wishes = legs.wishes or {}
+        # A note says already what the answer may lack.
+        if wishes.pop(KEYWORD, False) and legs.state is None and not notes:
+            behind = self.files.level_leg()
+            notes += [behind] if behind is not None else []
+            return True
+        gains = self._vectors is not None and self._vectors.level(wishes, notes)
+        if legs.state is not None:
+            return gains or legs.state != self.views.state()
+        for leg in list(self._lazy.values()):
+            gains = leg.level_soon() or gains
+            late = leg.lateness()
+            notes += [late] if late is not None and late not in notes else []
+        return gains
+
+    def _mend(
+        self, damage: CorruptError, legs: Retrievers, principals: tuple[str, ...] | None, notes: list[Degradation]
+    ) -> None:
+        """Rebuild what this process has open: damage inside a file shows only to a query, and tells not its leg."""
+        if principals is None:
+            notes.append(Degradation(what=self.files.mend_leg(damage)))
+            self._rebuild_others()
+            return
+        self.views.discard(legs.keyword)  # a limited caller is not told of it
+        with suppress(DiskFullError, LockedError, ReadOnlyError):
+            self._rebuild_others()
+
+    def _rebuild_others(self) -> None:
         with self.files.leveling():
             self.vectors.rebuild()
-            if self._graph is not None:
-                self._graph.rebuild_if_open()
+            for leg in self._lazy.values():
+                leg.rebuild_if_open()
+
+    def _meaning(self, store: TruthStore, wishes: dict[Any, bool], seen: Seen | None) -> Meaning:
+        at_hand = self.vectors.meaning(store, wishes)
+        return at_hand if seen is None else seen.limited(at_hand)
+
+    def _leg(self, store: TruthStore, seen: Seen | None, name: str) -> Any:
+        sight = () if seen is None else (seen.sight.numbers, seen.sight.latest)
+        return self.lazy(name).at_hand(store, *sight)
+
+    def _rephraser(self) -> Rephraser | None:
+        """The language model that puts the owner's questions in other words; raises as `open_rephraser` does."""
+        with self._opening:
+            if not self._rephrasers:
+                from findling.service.index.rephrasing import open_rephraser  # only a weak first round needs it
+
+                self._rephrasers.append(open_rephraser(self._settings, self.files.folder))
+            return self._rephrasers[0]
 
     # Opening
 
@@ -164,52 +199,40 @@ class Index:
             if self._views is None:
                 from findling.service.index.views import WorkspaceSights
 
-                meaning = lambda lacking: self.vectors.meaning(lacking)  # noqa: E731
-                graph = lambda *sight: self.graph.at_hand(*sight)  # noqa: E731
-                self._views = WorkspaceSights(
-                    self.files, self._settings, meaning, lambda: self.exact, graph, self._mend_others
-                )
+                self._views = WorkspaceSights(self.files, self._settings)
             return self._views
 
     @property
     def exact(self) -> ExactIndex:
         """The exact leg, which may not be there yet."""
-        with self._opening:
-            if self._exact is None:
-                from findling.service.index.exact_index import ExactIndex  # only patterns need it
-
-                self._exact = ExactIndex(self.files)
-            return self._exact
-
-    @property
-    def rephraser(self) -> Rephraser | None:
-        """The language model that puts the owner's questions in other words; raises as `open_rephraser` does."""
-        with self._opening:
-            if not self._rephrasers:
-                from findling.service.index.rephrasing import open_rephraser  # only a weak first round needs it
-
-                self._rephrasers.append(open_rephraser(self._settings, self.files.folder))
-            return self._rephrasers[0]
+        leg: ExactIndex = self.lazy(EXACT)
+        return leg
 
     @property
     def graph(self) -> GraphIndex:
         """The graph leg, which may not be there yet."""
-        with self._opening:
-            if self._graph is None:
-                from findling.service.index.graph_index import GraphIndex  # only questions with names need it
+        leg: GraphIndex = self.lazy(GRAPH)
+        return leg
 
-                self._graph = GraphIndex(self.files)
-            return self._graph
+    def lazy(self, name: str) -> Any:
+        """A leg that is made when it is wanted."""
+        with self._opening:
+            if name not in self._lazy:
+                from findling.service.index.lazy_legs import lazy_leg  # only patterns and names need one
+
+                self._lazy[name] = lazy_leg(self.files, name)
+            return self._lazy[name]
 
     @property
     def lacks_leg(self) -> bool:
         """Whether a search of this process has missed a leg that is made when it is wanted."""
-        return any(leg is not None and leg.was_asked for leg in (self._exact, self._graph))
+        return any(leg.was_asked for leg in self._lazy.values())
 
     def level_wanted(self) -> None:
-        """Bring up the legs that searches have missed, unless somebody else is writing."""
-        self.exact.level_if_due()
-        self.graph.level_if_due()
+        """Bring up the legs that searches have missed, and offer legs to other hosts, unless somebody is writing."""
+        for name in lazy_names(self.files.backend.legs):
+            self.lazy(name).level_if_due()
+        self.files.offer_legs()
 
     def level_all(self) -> None:
         """Bring the legs that every search asks in step with the truth."""
@@ -233,7 +256,7 @@ class Index:
     def is_level(self) -> bool:
         """Whether all legs of `legs` are in step; a keyword leg that was not is now. The caller holds the lock."""
         store = self.files.store
-        if self.files.backend.keyword_seq(store.get_meta("store_id") or "", self.files.unit) != store.seq():
+        if self.files.keyword_seq() != store.seq():
             self.files.sound_leg()
         return self.has_level_instants()
 
@@ -248,7 +271,7 @@ class Index:
 
         store = self.files.store
         try:
-            state = self.files.vectors.vector_state(store.get_meta("store_id") or "", InstantEmbedder.fingerprint)
+            state = self.files.vectors.state(store.get_meta("store_id") or "", InstantEmbedder.fingerprint)
         except (CorruptError, LockedError, ProviderError):
             return False
         return state.get("seq", 0) == store.seq()
@@ -256,13 +279,10 @@ class Index:
     def above(self, place: Workspace, settings: Settings) -> Index:
         """The index of a workspace above or beside, which is closed with this one; of many, the caller closes it."""
         with self._opening:
-            index = self._above.get(place.folder) or self._made_beside(place, settings)
+            index = self._above.get(place.folder) or Index(place, settings, self._table())
             if len(self._above) < _MOST_BESIDE:
                 self._above[place.folder] = index
             return index
-
-    def _made_beside(self, place: Workspace, settings: Settings) -> Index:
-        return Index(place, settings, self._table())
 
     def is_open_above(self, folder: Path) -> bool:
         """Whether the index in a folder above is open."""
@@ -309,9 +329,8 @@ class Index:
     def close(self) -> None:
         """Release files; closing twice is fine."""
         self.unload()
-        for leg in (self._exact, self._graph):
-            if leg is not None:
-                leg.close()
+        for leg in self._lazy.values():
+            leg.close()
         self.files.close()
 
 

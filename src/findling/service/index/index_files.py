@@ -5,55 +5,35 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from findling.domain.backends import LimitedLegs
-from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, StoreDamagedError
+from findling.domain.backends import KEYWORD, VECTORS, VIEWS, LimitedLegs
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    FindlingError,
+    LockedError,
+    ReadOnlyError,
+    StoreDamagedError,
+)
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
-from findling.domain.values import record
 from findling.service.workspace.workspace import backend_at, place_of
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
 if TYPE_CHECKING:
-    from findling.domain.backends import VectorTables
-    from findling.models.ports import Embedder
+    from findling.domain.backends import LegStore, VectorTable
     from findling.pipelines.indexing.lasting_look import LastingLook
-    from findling.pipelines.retrieve.legs import Retrievers
-
-__all__ = ["LAZY", "IndexState", "OpenedWorkspace", "Reader"]
-
-
-@record()
-class IndexState:
-    """The state that a sight depends on: another store, another change or another relation gives another one."""
-
-    store_id: str
-    seq: int
-    relations: int
-
-
-class Reader(NamedTuple):
-    """The truth and the legs that a caller reads; nothing in it is exchanged once it is handed out.
-
-    `mend` has a damaged leg rebuilt and returns what to tell. `lacking` fills with the vector legs that are behind when
-    a search opens them. An owner's reader has no state: nothing is out of sight.
-    """
-
-    retrievers: Retrievers
-    mend: Callable[[CorruptError], list[Degradation]]
-    lacking: Mapping[Embedder, bool]
-    state: IndexState | None = None
 
 
 LAZY = 200
 """Changes that a writer leaves to the next search, which absorbs so many in about 50 ms."""
 
 _BRIEF_S = 3.0
-"""Seconds that a search waits for its turn to absorb them. Further behind, a long run is writing."""
+"""Seconds that a search waits for its turn to absorb them: who wrote them expects to find them."""
 
 _DAMAGED = "the keyword leg was damaged and has been rebuilt"
 _MISSING = "the keyword leg was missing and has been rebuilt"
@@ -77,10 +57,9 @@ class OpenedWorkspace:
         before_first_write: Callable[[], Iterable[Degradation]] = tuple,
         auto_bytes: int = 0,
         vectors: str = "",
-        legs: str = "local",
     ) -> None:
-        self.folder, self._legs_at, self._vectors_at = folder, legs, vectors
-        self.backend = backend_at(folder, legs)
+        self.folder, self._vectors_at = folder, vectors
+        self.backend = backend_at(folder)
         self.backend.snapshot_bytes = auto_bytes
         self.subject, self.unit = subject, unit
         self._notices: list[Degradation] = []
@@ -98,10 +77,10 @@ class OpenedWorkspace:
         self._opening = threading.RLock()
 
     @cached_property
-    def vectors(self) -> VectorTables:
+    def vectors(self) -> LegStore[VectorTable]:
         """The vectors: those of the backend, unless the settings name another place."""
         if not self._vectors_at:
-            return self.backend
+            return self.backend.legs[VECTORS]
         from findling.service.workspace.backends import open_vectors
 
         return open_vectors(self._vectors_at, self.folder)
@@ -137,7 +116,7 @@ class OpenedWorkspace:
             if not self.is_replaced():
                 return
             left = self._let_go()
-            former, self.backend = self.backend, backend_at(self.folder, self._legs_at)
+            former, self.backend = self.backend, backend_at(self.folder)
             self.backend.snapshot_bytes = former.snapshot_bytes
             self.__dict__.pop("vectors", None)
         for one in left:
@@ -150,12 +129,17 @@ class OpenedWorkspace:
             return leg
         with self._opening:
             if self._leg is None:
-                self._leg = self.backend.keyword_leg(self._store_id, self.unit)
+                self._leg = self.backend.legs[KEYWORD].open(self._store_id, self.unit)
             return self._leg
+
+    def keyword_seq(self) -> int:
+        """The change that the keyword leg has reached, by its note: opening it takes 3 ms."""
+        return self.backend.legs[KEYWORD].state(self._store_id, self.unit).get("seq", 0)
 
     def limited_legs(self) -> LimitedLegs:
         """The keyword legs of callers with limited rights; the caller closes them."""
-        return self.backend.limited_legs(self._store_id, self.unit)
+        views: LimitedLegs = self.backend.legs[VIEWS].open(self._store_id, self.unit)
+        return views
 
     def is_damaged(self) -> bool:
         """Whether there is, or was, a store that cannot be read; every page of it is looked at."""
@@ -170,13 +154,13 @@ class OpenedWorkspace:
         notices, self._notices = self._notices, []
         return notices
 
-    def is_followed_elsewhere(self) -> bool:
-        """Whether another host follows the files of the workspace."""
+    def is_followed_elsewhere(self, at: TruthStore | None = None) -> bool:
+        """Whether another host follows the files of the workspace, in that state of the truth or now."""
         if not place_of(self.folder):
             return False
         from findling.service.workspace.host_files import is_followed_elsewhere
 
-        return is_followed_elsewhere(self.folder, self.store)
+        return is_followed_elsewhere(self.folder, at or self.store)
 
     def note_subject(self) -> None:
         """Note what the workspace indexes, unless that is known. The caller holds the lock."""
@@ -238,6 +222,12 @@ class OpenedWorkspace:
                     self._close_leg()
             self.backend.settle(self.store)
 
+    def offer_legs(self) -> None:
+        """Leave copies of legs for hosts without them, where a truth is shared and nobody else writes here."""
+        if place_of(self.folder):
+            with contextlib.suppress(FindlingError), self._locked(0.0, "legs"):  # another run offers them again
+                self.backend.offer_legs(self.store)
+
     def delete(self) -> None:
         """Delete the truth and the folder when no other process is writing. Raises as `writing` does."""
         import shutil
@@ -256,12 +246,12 @@ class OpenedWorkspace:
         if self.folder == doomed and doomed.exists():
             raise ReadOnlyError(f"{doomed} cannot be deleted", hint="check its permissions")
 
-    def level_leg(self) -> Degradation | None:
+    def level_leg(self, at: TruthStore | None = None) -> Degradation | None:
         """Let the leg catch up with the truth, or rebuild it if it is damaged; returns a note for the caller.
 
         Raises CorruptError when a damaged leg cannot be rebuilt now.
         """
-        if self._is_level() and self.leg.is_current():
+        if self._is_level(at) and self.leg.is_current():
             mended, self._mended = self._mended, ""
             return Degradation(what=mended) if mended else None
         with self.queue.turn(self.queue.short_s) as is_ours:
@@ -307,7 +297,7 @@ class OpenedWorkspace:
     def sound_leg(self) -> KeywordLeg:
         """The leg in step with the truth, rebuilt when it is damaged. The caller holds the lock."""
         try:
-            has_leg = self.backend.has_keyword_leg(self.unit)
+            has_leg = self.backend.legs[KEYWORD].exists(self.unit)
             is_missing = self._is_missing()
             self._catch_up()
             if is_missing and has_leg:
@@ -324,7 +314,7 @@ class OpenedWorkspace:
     def rebuild_leg(self) -> None:
         """Rebuild the leg from the truth. The caller holds the lock."""
         self._release_leg()
-        self.backend.discard_keyword_leg(self.unit)
+        self.backend.legs[KEYWORD].discard(self.unit)
         self._catch_up()
 
     def _catch_up(self) -> None:
@@ -362,10 +352,10 @@ class OpenedWorkspace:
             absorbed = self.leg.seq()
         return self.store.seq() - absorbed
 
-    def _is_level(self) -> bool:
+    def _is_level(self, at: TruthStore | None = None) -> bool:
         """Whether nothing is missing: the thread that holds the lock may be looking, too."""
         try:
-            return self.leg.seq() == self.store.seq()
+            return self.leg.seq() == (at or self.store).seq()
         except CorruptError:
             return False  # the holder of the lock rebuilds it
 
@@ -377,7 +367,7 @@ class OpenedWorkspace:
         """Create the store, with an identity that tells its leg from the leg of a deleted store."""
         if anew:
             self.close()
-            self.backend.discard_keyword_leg(self.unit)
+            self.backend.legs[KEYWORD].discard(self.unit)
             if (aside := self.backend.put_store_aside()) is not None:
                 what = f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone"
                 self._notices.append(Degradation(what=what, fix="findling snapshot list"))

@@ -24,22 +24,6 @@ if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
     from findling.models.ports import Embedder, Reranker
 
-__all__ = [
-    "PRIVATE_TAG",
-    "ModelTable",
-    "borrow_vectors",
-    "choose_chat",
-    "choose_chats",
-    "choose_embedder",
-    "choose_reranker",
-    "find_model",
-    "instant_embedder",
-    "lending_stores",
-    "may_send",
-    "models_home",
-]
-
-
 PRIVATE_TAG = "private"
 
 

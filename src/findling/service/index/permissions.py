@@ -25,11 +25,9 @@ from findling.domain.resources import Resource
 from findling.domain.sight import Rights, Sight
 from findling.service.index.index_files import OpenedWorkspace
 
-__all__ = ["Verdict", "WorkspacePermissions", "forget_rights"]
-
 
 class Verdict(NamedTuple):
-    """Whether somebody may see a resource, why, and everybody that this somebody is."""
+    """The answer whether somebody may see a resource, why, and everybody that this somebody is."""
 
     may_see: bool
     reason: str

@@ -5,17 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from findling.domain.backends import VIEWS
 from findling.domain.errors import ManifestError
 from findling.domain.reports import IndexReport
-from findling.service.index.graph_index import made_legs
 from findling.service.index.index_files import OpenedWorkspace
+from findling.service.index.lazy_legs import made_legs
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from findling.stores.filesystem import write_whole
 
 if TYPE_CHECKING:
     from findling.service.index.embeddings import WorkspaceVectors
-
-__all__ = ["MANIFEST_COPY", "keep_manifest", "mend_notes", "repair"]
 
 MANIFEST_COPY = "manifest"
 """Name of the small value that holds the manifest as it was with the latest write."""
@@ -41,6 +40,7 @@ def repair(files: OpenedWorkspace, vectors: WorkspaceVectors) -> IndexReport:
         vectors.rebuild()
         for leg in made_legs(files):
             leg.level(anew=True)
+    files.offer_legs()
     counts = files.store.counts()
     seconds = time.monotonic() - started
     return IndexReport(unchanged=counts["resources"], chunks=counts["chunks"], seconds=seconds)
@@ -62,4 +62,4 @@ def mend_notes(files: OpenedWorkspace) -> None:
             (files.folder / MANIFEST_FILE).unlink()
             write_manifest(files.folder, root=files.store.get_meta("root") or None)
     files.backend.forget_identity()
-    files.backend.discard_limited_legs()
+    files.backend.legs[VIEWS].discard()

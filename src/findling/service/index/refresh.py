@@ -20,7 +20,7 @@ from findling.domain.errors import (
     UsageError,
     WorkerError,
 )
-from findling.domain.ports import SkippedPath
+from findling.domain.ports import SkippedPath, TruthStore
 from findling.pipelines.indexing.freshness import TRIED_AGAIN, IndexOptions, first_look, is_fresh, remember, settle
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings, chunk_plan
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from findling.pipelines.indexing.index_run import Admission
     from findling.pipelines.indexing.reading_order import Patience
     from findling.pipelines.indexing.survey import Survey
-
-__all__ = ["UNSURE", "DiskIndex", "options_of"]
 
 UNSURE = {"": -1}
 """Times of folders that none can have: the next search looks closely."""
@@ -161,14 +159,15 @@ class DiskIndex:
         return paths, skipped
 
     def refresh(self, on_progress: Progress | None, question: str | None = None) -> str:
-        """Index what has changed on disk; returns what stood in the way, if anything did.
+        """Index what has changed on disk, or what a first answer to a `question` needs; returns what stood in the way.
 
-        With a `question`, and more to index than a person waits for, only what a first answer to it needs. One thread
-        does it at a time; others wait for it, and then find it done.
+        One thread does it at a time; others wait for it, and then find it done.
         """
-        if not self._takes_files():
+        self._files.let_go_if_replaced()
+        at = self._files.store.pinned() if self._files.exists else None
+        if not self._takes_files(at):
             return ""
-        seems_fresh = self._is_fresh()
+        seems_fresh = self._is_fresh(at)
         # A file counts as known before it can be found: what another thread has not finished yet is waited for.
         has_waited = self._files.queue.is_busy
         if seems_fresh and not has_waited:
@@ -180,16 +179,16 @@ class DiskIndex:
                 return f"{self._root} is gone; the answer comes from the index alone"
             return (self._take_in_changes if self.is_complete() else self._begin)(on_progress, question)
 
-    def is_complete(self) -> bool:
-        """Whether an indexing run has been completed of the part that is asked."""
+    def is_complete(self, at: TruthStore | None = None) -> bool:
+        """Whether an indexing run has been completed of the part that is asked, in that state of the truth or now."""
         self._files.let_go_if_replaced()
         # What is no file counts as indexed when it is put in, and says nothing about the tree.
-        is_surveyed = self._files.exists and self._files.store.get_meta("rules") is not None
-        return (is_surveyed and self._part_above() is not None) or not self._takes_files()
+        is_surveyed = self._files.exists and (at or self._files.store).get_meta("rules") is not None
+        return (is_surveyed and self._part_above(at) is not None) or not self._takes_files(at)
 
     def is_begun(self) -> bool:
-        """Whether a run of the part that is asked has begun; where only things are held that are no files, none has."""
-        return self._files.exists and self._part_above() is not None
+        """Whether a run of the part that is asked has begun; a lone file is the part of its index before any run."""
+        return self._files.exists and self._part_above() is not None and self._files.store.get_meta("root") is not None
 
     def share(self) -> dict[str, int]:
         """The number of indexed files, and `of` how many, while the first run is not complete; empty afterwards."""
@@ -253,28 +252,29 @@ class DiskIndex:
         look = self._files.look
         return look is not None and self.is_complete() and look.holds(self._files.store, self._root)
 
-    def _is_fresh(self) -> bool:
-        if not self.is_complete() or not self._root.exists():
+    def _is_fresh(self, at: TruthStore | None = None) -> bool:
+        if not self.is_complete(at) or not self._root.exists():
             return False
-        files = self._files
+        files, store = self._files, at or self._files.store
         if not files.has_looked:  # a process that looks once, as a shell command does, watches nothing
-            files.has_looked = first_look(files.store, self._root, self._options)
+            files.has_looked = first_look(store, self._root, self._options)
             return files.has_looked
         if files.look is None:
             from findling.pipelines.indexing.lasting_look import LastingLook
 
             files.look = LastingLook()
-        return files.look.is_fresh(files.store, self._root, self._options)
+        return files.look.is_fresh(store, self._root, self._options)
 
-    def _takes_files(self) -> bool:
+    def _takes_files(self, at: TruthStore | None = None) -> bool:
         """Whether it has files, or may get them: not when it was made by what is no file, and nobody named a path."""
         self._files.let_go_if_replaced()
         try:
             if not self._has_files or not self._files.exists:
                 return self._has_files
-            if self._files.is_followed_elsewhere():
+            store = at or self._files.store
+            if self._files.is_followed_elsewhere(store):
                 return False
-            root, indexed_at = (self._files.store.get_meta(key) for key in ("root", "indexed_at"))
+            root, indexed_at = (store.get_meta(key) for key in ("root", "indexed_at"))
         except CorruptError:  # whoever writes next says so, and may rebuild it
             return self._has_files
         return root != "" if root is not None else self._files.subject != "" or indexed_at is None
@@ -288,13 +288,13 @@ class DiskIndex:
 
         return survey(self._files.store, self._root, self._options, self._parts())
 
-    def _parts(self) -> tuple[str, ...]:
+    def _parts(self, at: TruthStore | None = None) -> tuple[str, ...]:
         """The parts of the root that were asked for so far: none while only things are held that are no files."""
         if self._only:
             return (self._only,)
         if not self._files.exists:
             return ()
-        kept = self._files.store.get_meta(_PARTS)
+        kept = (at or self._files.store).get_meta(_PARTS)
         if kept == _EVERYTHING:
             return ("",)
         if kept is not None:
@@ -304,9 +304,9 @@ class DiskIndex:
         has_files = self._files.store.get_meta("rules") is not None or any(True for _ in self._files.store.stamps())
         return ("",) if has_files else ()
 
-    def _part_above(self) -> str | None:
+    def _part_above(self, at: TruthStore | None = None) -> str | None:
         """The part asked for so far that holds the one that is asked."""
-        return next((part for part in self._parts() if is_below(self._part, part)), None)
+        return next((part for part in self._parts(at) if is_below(self._part, part)), None)
 
     def _ask_for_part(self) -> None:
         """Note that the part is indexed from now on. The lock is held."""

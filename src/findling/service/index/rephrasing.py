@@ -1,4 +1,4 @@
-"""Questions in other words by a language model: its fallbacks, its time, its cache, and what may be sent to it."""
+"""Questions in other words by a language model: its fallbacks, time, cache, and the texts that may be sent."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from findling.service.index.model_choice import choose_chats, may_send
 from findling.service.settings.settings import Settings
 from findling.stores.reply_cache import ReplyCache, reply_key
 from findling.text.query.variants import MOST_TOKENS, SYSTEM, asked, read_reply
-
-__all__ = ["ModelRephraser", "open_rephraser"]
 
 CACHE = "replies.sqlite"
 _MOST_KEPT = 5_000

@@ -8,31 +8,34 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.backends import ExactSource, GraphAtHand, LimitedLegs
-from findling.domain.errors import DiskFullError, LockedError, ReadOnlyError
+from findling.domain.backends import LimitedLegs
 from findling.domain.permissions import PATH, Right
 from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, VectorSearch
 from findling.domain.queries import Filters
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Resource, StoredChunk, StoredText
-from findling.domain.results import Degradation
 from findling.domain.sight import Audiences, Population, Rights, Sight
-from findling.pipelines.retrieve.legs import Retrievers
+from findling.domain.values import record
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
 from findling.service.index.embeddings import READ_UP_TO
-from findling.service.index.index_files import IndexState, OpenedWorkspace, Reader
+from findling.service.index.index_files import OpenedWorkspace
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
-    from findling.models.ports import Embedder
     from findling.service.settings.settings import Settings
 
-__all__ = ["VisibleStore", "WorkspaceSights"]
+
+@record()
+class IndexState:
+    """The state that a sight depends on: another store, another change or another relation gives another one."""
+
+    store_id: str
+    seq: int
+    relations: int
 
 
 class VisibleStore:
@@ -116,7 +119,7 @@ _REMEMBERED = 256
 """Callers whose sight is kept: a few references to what all callers share."""
 
 
-class _Seen(NamedTuple):
+class _KeptSight(NamedTuple):
     """The sight of a caller on one state, and the leg that it searches."""
 
     state: IndexState
@@ -124,37 +127,52 @@ class _Seen(NamedTuple):
     leg: KeywordLeg
 
 
-class WorkspaceSights:
-    """The legs of every caller of one workspace. `meaning` gives what a search by meaning has at hand."""
+class Seen(NamedTuple):
+    """The part of one state of the truth that a caller sees."""
 
-    def __init__(
-        self,
-        files: OpenedWorkspace,
-        settings: Settings,
-        meaning: Callable[[dict[Embedder, bool]], Meaning],
-        exact: Callable[[], ExactSource],
-        graph: Callable[[Collection[int], int], GraphAtHand],
-        mend_others: Callable[[], None],
-    ) -> None:
+    store: TruthStore
+    state: IndexState
+    sight: Sight
+    leg: KeywordLeg
+
+    def visible(self) -> VisibleStore:
+        """The truth in sight."""
+        return VisibleStore(self.store, self.sight)
+
+    def limited(self, at_hand: Meaning) -> Meaning:
+        """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""
+        numbers = self.sight.numbers
+        limited = [_limited_space(space, numbers) for space in (*at_hand.spaces, *at_hand.spare([]))]
+        refined = [one for one in limited if one.leg.speed == "refined" and self._is_read(one)][:1]
+        serving = refined or [one for one in limited if one.leg.speed == "instant"][:1]
+        return at_hand._replace(
+            spaces=tuple(serving),
+            coverage=1.0 if refined else 0.0,
+            read_on=None,
+            spare=lambda notes: [_limited_space(space, numbers) for space in at_hand.spare(notes)],
+            degraded=() if serving else at_hand.degraded,
+        )
+
+    def _is_read(self, space: Space) -> bool:
+        """Whether a run of the model over all of it has ended since the latest change of it.
+
+        A passage that others have had embedded has its vector from the moment it is added. Were that enough, who adds
+        a guess could tell whether it stands word for word in something hidden.
+        """
+        read_up_to = int(self.store.get_meta(READ_UP_TO + space.embedder.fingerprint) or -1)
+        return self.sight.latest <= read_up_to and len(space.leg) >= self.leg.size()
+
+
+class WorkspaceSights:
+    """The sights of all callers of one workspace, and the keyword legs that hold just these."""
+
+    def __init__(self, files: OpenedWorkspace, settings: Settings) -> None:
         self._files = files
         self._settings = settings
-        self._meaning = meaning
-        self._exact = exact
-        self._graph = graph
-        self._mend_others = mend_others
-        self._seen: OrderedDict[tuple[str, ...], _Seen] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, ...], _KeptSight] = OrderedDict()
         self._population: tuple[IndexState, Population] | None = None
         self._segments: tuple[str, LimitedLegs] | None = None
         self._guard = threading.RLock()
-
-    def reader(self, principals: Iterable[str]) -> Reader:
-        """The reader of these principals; one that is kept holds as long as the state is the same.
-
-        Raises InvalidValueError for what is no principal, CorruptError when the truth is damaged.
-        """
-        seen = self._look(tuple(principals))
-        lacking: dict[Embedder, bool] = {}
-        return Reader(self._limited(seen, lacking), lambda _: self._discard(seen), lacking, seen.state)
 
     def sight(self, principals: Iterable[str]) -> Sight:
         """The sight of these principals now."""
@@ -164,39 +182,43 @@ class WorkspaceSights:
     def close(self) -> None:
         """Release files; closing twice is fine."""
         with self._guard:
-            self._seen.clear()
+            self._kept.clear()
             self._population = None
             if self._segments is not None:
                 self._segments[1].close()
                 self._segments = None
 
-    def _look(self, principals: tuple[str, ...]) -> _Seen:
+    def seen(self, principals: tuple[str, ...]) -> Seen:
+        """The sight of these principals now; their leg is kept as long as the state is the same.
+
+        Raises InvalidValueError for what is no principal, CorruptError when the truth is damaged.
+        """
         with self._guard:
             while True:
-                state = self.state()
-                seen = self._seen.get(principals)
-                if seen is None or seen.state != state:
+                store = self._files.store.pinned()
+                state = _state_of(store)
+                kept = self._kept.get(principals)
+                is_kept = kept is not None and kept.state == state
+                if kept is None or not is_kept:
                     sight = Sight(self._rights(principals), self._populated(state))
-                    seen = _Seen(state, sight, self._for_store(state.store_id).for_sight(sight, self._files.store))
+                    kept = _KeptSight(state, sight, self._for_store(state.store_id).for_sight(sight, self._files.store))
                     # What a former state has in sight is no longer needed.
-                    for former in [one for one, other in self._seen.items() if other.state != state]:
-                        del self._seen[former]
-                    self._seen[principals] = seen
-                self._seen.move_to_end(principals)
-                while len(self._seen) > _REMEMBERED:
-                    self._seen.popitem(last=False)
-                # What was written meanwhile may be in the leg and out of sight.
-                if self.state() == state:
-                    return seen
+                    for former in [one for one, other in self._kept.items() if other.state != state]:
+                        del self._kept[former]
+                    self._kept[principals] = kept
+                self._kept.move_to_end(principals)
+                while len(self._kept) > _REMEMBERED:
+                    self._kept.popitem(last=False)
+                # What was written while a leg was made may be in the leg and out of sight.
+                if is_kept or self.state() == state:
+                    return Seen(store, *kept)
 
-    def _discard(self, seen: _Seen) -> list[Degradation]:
-        # A limited caller is not told of it.
+    def discard(self, leg: KeywordLeg) -> None:
+        """Delete the damaged parts of the leg of a caller."""
         with self._guard:
-            self._seen.clear()
-            self._for_store(seen.state.store_id).discard(seen.leg)
-        with suppress(DiskFullError, LockedError, ReadOnlyError):
-            self._mend_others()
-        return []
+            self._kept.clear()
+            if self._segments is not None:
+                self._segments[1].discard(leg)
 
     def _for_store(self, store_id: str) -> LimitedLegs:
         if self._segments is None or self._segments[0] != store_id:
@@ -228,42 +250,16 @@ class WorkspaceSights:
 
     def state(self) -> IndexState:
         """The state of the index now."""
-        store = self._files.store
-        return IndexState(store.get_meta("store_id") or "", store.seq(), store.relations_version())
+        return _state_of(self._files.store.pinned())
 
     def _rights(self, principals: Iterable[str]) -> Rights:
         # Only where the workspace has no policy of its own: that one lives under the version of the relations.
         is_public = self._settings["permissions.unset"] == "public"
         return Rights(principals, self._files.store.relations(), unset_is_public=is_public)
 
-    def _limited(self, seen: _Seen, lacking: dict[Embedder, bool]) -> Retrievers:
-        store = VisibleStore(self._files.store, seen.sight)
-        graph = lambda: self._graph(seen.sight.numbers, seen.sight.latest)  # noqa: E731
-        return Retrievers(store, seen.leg, lambda: self._limited_meaning(seen, lacking), self._exact, graph=graph)
 
-    def _limited_meaning(self, seen: _Seen, lacking: dict[Embedder, bool]) -> Meaning:
-        """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""
-        at_hand = self._meaning(lacking)
-        numbers = seen.sight.numbers
-        limited = [_limited_space(space, numbers) for space in (*at_hand.spaces, *at_hand.spare([]))]
-        refined = [one for one in limited if one.leg.speed == "refined" and self._is_read(one, seen)][:1]
-        serving = refined or [one for one in limited if one.leg.speed == "instant"][:1]
-        return at_hand._replace(
-            spaces=tuple(serving),
-            coverage=1.0 if refined else 0.0,
-            read_on=None,
-            spare=lambda notes: [_limited_space(space, numbers) for space in at_hand.spare(notes)],
-            degraded=() if serving else at_hand.degraded,
-        )
-
-    def _is_read(self, space: Space, seen: _Seen) -> bool:
-        """Whether a run of the model over all of it has ended since the latest change of it.
-
-        A passage that others have had embedded has its vector from the moment it is added. Were that enough, who adds
-        a guess could tell whether it stands word for word in something hidden.
-        """
-        read_up_to = int(self._files.store.get_meta(READ_UP_TO + space.embedder.fingerprint) or -1)
-        return seen.sight.latest <= read_up_to and len(space.leg) >= seen.leg.size()
+def _state_of(store: TruthStore) -> IndexState:
+    return IndexState(store.get_meta("store_id") or "", store.seq(), store.relations_version())
 
 
 class _VisibleVectors:

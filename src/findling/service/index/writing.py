@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
     from findling.text.chunking.chunk_plan import ChunkPlan
 
-__all__ = ["WorkspaceWriter"]
-
 _BATCH = 500
 """Documents of one transaction."""
 
@@ -114,7 +112,7 @@ class WorkspaceWriter:
 
     def _is_far_behind(self, before: int) -> bool:
         # Asked of its note: opening the leg takes 3 ms, a fifth of a small write. The next search finds damage.
-        absorbed = self.files.backend.keyword_seq(self.store.get_meta("store_id") or "", self.files.unit)
+        absorbed = self.files.keyword_seq()
         # What other hosts have written waits for a search, which keeps nobody from writing.
         return self.store.seq() - max(absorbed, before) > LAZY
 

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
     from findling.domain.results import Degradation
 
-__all__ = ["BUCKETS_S", "IDLE_S", "MAX_BODY", "Histogram", "Host", "ServerStatistics"]
-
-
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the buckets of times."""
 
@@ -146,7 +143,7 @@ _ANSWERS = 512
 _CANDIDATES, _READ, _ROWS = 5_000, 500, 1_000
 """Limits of one request of a token: passages looked at (0.3 s), split into words (0.5 s), rows of words (0.2 s)."""
 
-_SECTIONS_OF_LEGS = tuple("keyword. semantic. rerank. remote. privacy. permissions. chat. store. search.legs".split())
+_SECTIONS_OF_LEGS = tuple("keyword. semantic. rerank. remote. privacy. permissions. chat. store.".split())
 _OF_LEGS = tuple(setting.name for setting in SETTINGS if setting.name.startswith(_SECTIONS_OF_LEGS))
 """Settings that decide how legs are opened; callers who differ in one of them have engines of their own."""
 

@@ -9,8 +9,6 @@ from findling.domain.permissions import OWNER
 from findling.service.server.engine_pool import Host
 from findling.service.workspace.workspace import backend_at, place_of
 
-__all__ = ["follow_hosts", "is_shared"]
-
 _NEWS_S = 5.0
 """Longest wait for news: a daemon that ends does not hear."""
 

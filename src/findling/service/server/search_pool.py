@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
     from findling.service.workspace.workspace import Workspace
 
-__all__ = ["PooledIndex", "SearchPool", "process_count"]
-
 _log = logging.getLogger("findling.daemon")
 
 _Answer = TypeVar("_Answer")
@@ -77,7 +75,7 @@ class PooledIndex(Index):
         """
         budget = current_budget()
         for is_last in (False, False, True):
-            self.reader(principals)  # whose legs are made here, by the one writer
+            self.at(principals)  # whose legs are made here, by the one writer
             self._level_vectors()
             before_s = budget.cpu_s
             call = Call(self._place, verb, principals, notes, args, options, budget, is_last, self._pool.encode)

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from itertools import islice
 from math import isinf
-from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from findling.domain.budgets import WorkBudget, spending
@@ -34,14 +33,14 @@ from findling.pipelines.indexing.child_processes import (
     EXIT_OUT_OF_MEMORY,
     child_command,
     framed,
+    limit_memory,
     limited_time,
     read_frame,
+    take_streams,
 )
 from findling.service.index.index import Index
 from findling.service.index.model_choice import ModelTable
 from findling.text.query.leaves import CODE_LANGUAGES
-
-__all__ = ["GRACE_S", "Call", "Outcome", "PackedAnswer", "SearchProcess", "main"]
 
 GRACE_S = 2.0
 """A search keeps its limits by itself, and gives what it has. What does not keep them is ended after this."""
@@ -208,14 +207,9 @@ def main(life: int, memory: int) -> None:
 
     A call may take `memory` bytes more than there are before it.
     """
-    # An interrupt at the terminal reaches the whole group; the front decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.set_threshold(_GARBAGE)
     _end_with(life)
-    line = socket.socket(fileno=os.dup(0))
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1):  # the output of a library has no place here
-        os.dup2(nowhere, descriptor)
+    line = socket.socket(fileno=take_streams()[0])
     try:
         _serve(line, memory)
     except MemoryError:
@@ -247,7 +241,7 @@ def _serve(line: socket.socket, memory: int) -> None:
         opened.move_to_end(call.place)
         while len(opened) > _MOST_OPEN:
             opened.popitem(last=False)[1].close()
-        _limit_memory(None if call.verb is None else memory)
+        limit_memory(None if call.verb is None else memory, with_mapped=False)
         outcome = _outcome(opened[call.place], call)
         try:
             frame = framed(outcome)
@@ -285,7 +279,8 @@ def _rehearse(index: Index) -> None:
     The question is a few words of a text, of code if there is some. A title would be searched by words alone, and numpy
     would then be loaded for the first question of every process: 0.2 s for which seven others wait.
     """
-    spaces, store = index.vectors.meaning().spaces, index.files.store
+    store = index.files.store
+    spaces = index.vectors.meaning(store, {}).spaces
     some = list(islice(store.resources(), _LOOKED_THROUGH))
     chosen = next((one for one in some if one.lang in CODE_LANGUAGES), some[0] if some else None)
     document = store.document(chosen.rid) if chosen is not None else None
@@ -297,30 +292,11 @@ def _rehearse(index: Index) -> None:
 
 
 def _read(index: Index, call: Call, verb: Callable[..., Any]) -> Outcome:
-    """The answer of a verb; it is asked again when something was written meanwhile, which one leg may lack."""
+    """The answer of a verb, from a keyword leg that is in step unless the call accepts another."""
     index.require()
-    for is_last in (False, False, True):
-        is_level = index.files.follow_leg()
-        if not is_level and not call.accepts_late:
-            return Outcome(is_late=True)
-        seq = index.files.leg.seq()
-        answer = index.read(call.principals, call.notes, verb, *call.args, **call.options)
-        if is_last or not is_level or index.files.store.seq() == seq:
-            break
+    if not index.files.follow_leg() and not call.accepts_late:
+        return Outcome(is_late=True)
+    answer = index.read(call.principals, call.notes, verb, *call.args, **call.options)
     if call.encode is not None and isinstance(answer, SearchAnswer):
         answer = PackedAnswer.of(answer, call.encode)
     return Outcome(answer)
-
-
-def _limit_memory(extra: int | None) -> None:
-    """Let the process take so much more than it has now, without a number all it wants; mapped files do not count."""
-    # Only Linux says how much is in use, and only there is the limit on it reliable.
-    with suppress(ImportError, OSError, ValueError, IndexError):
-        import resource
-
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        limit = most
-        if extra is not None:
-            used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
-            limit = used + extra if most == resource.RLIM_INFINITY else min(used + extra, most)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, most))

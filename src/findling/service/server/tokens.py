@@ -26,8 +26,6 @@ from findling.domain.values import read_json
 from findling.stores.filesystem import FileErrors, make_private, write_whole
 from findling.stores.lock import WriteLock
 
-__all__ = ["TokenAccount", "TokenBook", "issuer_of"]
-
 _FILE, _LOCK, _USED = ".tokens.json", ".tokens.lock", ".tokens.used"
 _SCHEMA = 1
 _PREFIX = "fdl_"  # by which people and scanners for leaked secrets know it
@@ -226,7 +224,7 @@ def _checked(token: TokenAccount, now: float) -> TokenAccount:
         hint = "up to 64 letters, digits, dots, dashes, underscores and @, a letter or digit first"
         raise InvalidValueError(f"{token.name!r} is no name of a token", hint=hint)
     if token.principals is not None and not token.principals:
-        raise InvalidValueError(f"the token {token.name} is for nobody", hint="--as user:NAME, or --owner")
+        raise InvalidValueError(f"the token {token.name} is for nobody", hint="--as user:NAME, or --as owner")
     for principal in token.principals or ():
         check_principal(principal)
     strange = [scope for scope in token.scopes if scope not in SCOPES]

@@ -24,17 +24,6 @@ from findling.stores.lock import WriteLock
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
 
-__all__ = [
-    "WatchAccount",
-    "WatchList",
-    "note_indexed",
-    "note_problem",
-    "note_state",
-    "watch_accounts",
-    "watch_lock",
-    "watcher_of",
-]
-
 _VERSION = 1
 
 _STATES = ".watching"

@@ -20,8 +20,6 @@ from findling.service.workspace.workspaces import all_workspaces
 from findling.sources.files.ignore_rules import IGNORE_FILES
 from findling.sources.files.watching import Tree, TreeWatch, open_watch
 
-__all__ = ["POLL_S", "Calm", "Listener", "settings_for", "workspaces_of"]
-
 _QUIET_S = 0.2
 """Time without changes after which a writer is probably done."""
 

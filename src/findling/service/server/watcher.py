@@ -21,8 +21,6 @@ from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S
 from findling.sources.files.watching import need_watchfiles
 
-__all__ = ["index_root", "watch_roots"]
-
 _TICK_S = 0.5
 """Time between two looks at the list of roots and the wish to stop."""
 

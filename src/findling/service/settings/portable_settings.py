@@ -9,11 +9,8 @@ from typing import Any
 
 from findling.domain.errors import InvalidValueError
 from findling.service.settings.setting_list import Value
-from findling.service.settings.settings import SETTINGS, Settings, check_profile
+from findling.service.settings.settings import Settings, check_profile
 
-__all__ = ["read_settings", "settings_document"]
-
-_FOLDERS = ("items.user_folder", "store.home")
 _MODELS = ("semantic.model", "rerank.model")
 
 
@@ -22,10 +19,11 @@ def settings_document(settings: Settings) -> dict[str, Any]:
 
     Paths are absolute: another process may run in another folder, and have another `~`.
     """
+    usual = Settings()
     changed = {
-        setting.name: [_anywhere(setting.name, settings[setting.name]), settings.origin(setting.name)]
-        for setting in SETTINGS
-        if settings.origin(setting.name) != "default" or settings[setting.name] != setting.default
+        name: [_anywhere(name, value), settings.origin(name)]
+        for name, value in settings.items()
+        if settings.origin(name) != "default" or value != usual[name]
     }
     profiles = [
         [profile, {name: _anywhere(name, value) for name, value in values.items()}, settings.profile_origin(profile)]
@@ -63,7 +61,7 @@ def read_settings(document: Mapping[str, Any]) -> Settings:
 
 def _anywhere(name: str, value: Value) -> Value:
     """A value that means the same in every folder."""
-    if value and (name in _FOLDERS or (name in _MODELS and _is_model_path(str(value)))):
+    if value and (name == "store.home" or (name in _MODELS and _is_model_path(str(value)))):
         return str(Path(os.path.expanduser(str(value))).absolute())  # noqa: PTH111 - a `~name` of nobody stays one
     return value
 

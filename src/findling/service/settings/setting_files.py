@@ -10,13 +10,6 @@ from typing import Any
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.values import record
 
-__all__ = [
-    "format_value",
-    "read_file",
-    "set_value",
-    "unset_value",
-]
-
 _MOST_BYTES = 1 << 16
 """The largest file that is read: all settings at once take 5 KB."""
 

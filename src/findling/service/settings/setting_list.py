@@ -18,24 +18,6 @@ from findling.domain.values import FIELDS, closest_name, fit, record, wanted
 if TYPE_CHECKING:
     from findling.domain.resources import ResourceType
 
-__all__ = [
-    "ENVIRONMENT",
-    "PROJECT_ORIGIN",
-    "REMOVED",
-    "SETTINGS",
-    "EnvironmentVariable",
-    "Setting",
-    "Settings",
-    "Value",
-    "check_value",
-    "flatten",
-    "get_setting",
-    "parse_text",
-    "plan_row",
-    "variable_of",
-]
-
-
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, float] | None
 
 
@@ -129,12 +111,10 @@ _SETTINGS = (
     _row("compact.auto", True, "Compact in the background when it is worthwhile."),
     _row("snapshot.keep", 7, "Number of snapshots to keep; 0: all."),
     _row("snapshot.auto_bytes", 256 << 20, "Most that automatic snapshots take; 0: none.", kind="size"),
-    _row("items.user_folder", "", "The folder of your own directives, tools and knowledge; empty: ~/.ai."),
     _row("search.limit", 10, "Most hits of an answer; 0: only count."),
     _row("search.refresh", "auto", "Whether a search first indexes changed files.", ("auto", "never")),
     _row("search.context", 0, "Lines shown before and after each matching line."),
     _row("search.snippet_lines", 3, "Lines shown of each hit; 0 shows none.", minimum=0),
-    _row("search.legs", "local", "Legs of a workspace on a server: on this host, or there, too.", ("local", "server")),
     _row("search.profile", "auto", "Profile of searches: auto, strict, deep, … or your own [profiles.NAME]."),
     _row("keyword.unit", "chunk", "Unit of ranking: chunks, or whole pages.", ("chunk", "page")),
     _row(
@@ -225,11 +205,14 @@ ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable("FINDLING_CORE", "`off` leaves the compiled core out, `on` is the default.", "", ("on", "off")),
 )
 
+KNOB_ROWS = {knob.row: plan_row(knob) for knob in KNOBS.values() if knob.profile and not knob.setting}
+"""Knobs of the plan that are no settings: profiles and `--set` carry them, and files of earlier versions."""
+
 REMOVED: Mapping[str, str] = {
     **{
-        knob.row: f"a profile carries it: [profiles.NAME] with {knob.name} = VALUE, and search.profile = NAME"
-        for knob in KNOBS.values()
-        if knob.profile and not knob.setting
+        row: f"a profile carries it: [profiles.NAME] with {row.removeprefix('search.')} = VALUE, and search.profile ="
+        f" NAME; for one search: --set {row}=VALUE"
+        for row in KNOB_ROWS
     },
     "search.affinity": "a profile carries it: [profiles.NAME.affinities] with alice = 1.0, and search.profile = NAME",
     **{
@@ -241,7 +224,9 @@ REMOVED: Mapping[str, str] = {
         ("chunk.strategy", "chunk.size", "chunk.overlap", "chunk.unit"),
         "chunk.preset = STRATEGY:SIZE[/OVERLAP]:UNIT, such as overlapping:400/50:tokens",
     ),
+    "items.user_folder": "findling sync --user-folder DIR",
     "exact.engine": "exact.url alone: the address of a zoekt-webserver, or empty",
+    "search.legs": "legs are files of each host, and a fresh host fetches a copy of them from the database",
     "serve.refresh_s": "watch.wait_s instead",
     "serve.threads": "two questions for each core are answered at once",
     "serve.waiting": "256 questions may wait",
@@ -261,6 +246,8 @@ PROJECT_ORIGIN = "project file "
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 
+_ROWS = {**_BY_NAME, **KNOB_ROWS}
+
 _SWITCHES = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
 
 _NOTHING = "auto"
@@ -271,7 +258,7 @@ _LONGEST_SHOWN = 200
 
 
 class Settings(Mapping[str, Any]):
-    """An immutable value for every setting, and the origin of each; `Settings()` holds the defaults.
+    """An immutable value for every setting and knob, and the origin of each; `Settings()` holds the defaults.
 
     `profiles` and `types` are those that settings files declare.
     """
@@ -279,8 +266,8 @@ class Settings(Mapping[str, Any]):
     __slots__ = ("_origins", "_profile_origins", "_values", "profiles", "types")
 
     def __init__(self) -> None:
-        self._values: Mapping[str, Value] = {setting.name: setting.default for setting in SETTINGS}
-        self._origins: Mapping[str, str] = dict.fromkeys(_BY_NAME, "default")
+        self._values: Mapping[str, Value] = {name: row.default for name, row in _ROWS.items()}
+        self._origins: Mapping[str, str] = dict.fromkeys(_ROWS, "default")
         self._profile_origins: Mapping[str, str] = {}
         self.profiles: Mapping[str, Mapping[str, Value]] = {}
         self.types: Mapping[str, ResourceType] = {}
@@ -322,7 +309,7 @@ class Settings(Mapping[str, Any]):
 
     def override(self, values: Mapping[str, object], origin: str) -> Settings:
         """The same settings with other values. Raises UnknownSettingError or InvalidValueError."""
-        checked = {name: check_value(get_setting(name, origin), value, origin) for name, value in values.items()}
+        checked = {name: check_value(get_row(name, origin), value, origin) for name, value in values.items()}
         changed = copy(self)
         changed._values = {**self._values, **checked}
         changed._origins = {**self._origins, **dict.fromkeys(checked, origin)}
@@ -330,7 +317,12 @@ class Settings(Mapping[str, Any]):
 
     def override_text(self, name: str, text: str, origin: str) -> Settings:
         """The same settings with one value given as text, as in the environment or on the command line."""
-        return self.override({name: parse_text(get_setting(name, origin), text, origin)}, origin)
+        return self.override({name: parse_text(get_row(name, origin), text, origin)}, origin)
+
+
+def get_row(name: str, where: str = "") -> Setting:
+    """The declaration of a setting or of a knob. Raises as `get_setting` does."""
+    return KNOB_ROWS.get(name) or get_setting(name, where)
 
 
 def get_setting(name: str, where: str = "") -> Setting:
@@ -339,13 +331,29 @@ def get_setting(name: str, where: str = "") -> Setting:
         return _BY_NAME[name]
     lead = f"{where}: " if where else ""
     if name in REMOVED:
-        hint = f"findling config remove {name}; {REMOVED[name]}"
-        raise UnknownSettingError(f"{lead}{name} is no setting any more", hint=hint)
+        raise UnknownSettingError(f"{lead}{name} is no setting any more", hint=instead_of(name, where))
     if name.startswith("profiles."):
         hint = f"write it into the table [{name.rpartition('.')[0]}] of a settings file"
     else:
-        hint = closest_name(name, _BY_NAME, "findling config show")
+        hint = closest_name(name, _ROWS if where else _BY_NAME, _way_out(name, where) or "findling config show")
     raise UnknownSettingError(f"{lead}no setting is called {name}", hint=hint)
+
+
+def instead_of(name: str, where: str = "") -> str:
+    """The hint instead of a setting of earlier versions, first of all where it still stands."""
+    return "; ".join(filter(None, (_way_out(name, where), REMOVED[name])))
+
+
+def _way_out(name: str, where: str) -> str:
+    """The words to type so that it is not set there any more; none for the command line, where nothing stays."""
+    if where.startswith("env "):
+        return f"unset {where.removeprefix('env ')}"
+    if not where.startswith(("user file ", PROJECT_ORIGIN)):
+        return ""
+    if ": profile " in where or name.count(".") != 1:
+        return "remove it from there"
+    is_project = where.startswith(PROJECT_ORIGIN)
+    return f"findling config remove {f'--project {name}, in its folder' if is_project else name}"
 
 
 def parse_text(setting: Setting, text: str, where: str) -> Value:
@@ -379,7 +387,7 @@ def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
     shown = repr(value) if setting.name != "store.url" else "this"  # it may hold a password
     shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
     message = f"{where}: {setting.name} must be {wanted(setting, _NOTHING)}, not {shown}"
-    return InvalidValueError(message, hint="findling config show")
+    return InvalidValueError(message, hint=_way_out(setting.name, where) or "findling config show")
 
 
 def flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

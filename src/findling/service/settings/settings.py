@@ -20,6 +20,7 @@ from findling.domain.strangers import cuts_too_fine, raises_limit
 from findling.domain.values import closest_name
 from findling.service.settings.setting_list import (
     ENVIRONMENT,
+    KNOB_ROWS,
     PROJECT_ORIGIN,
     REMOVED,
     SETTINGS,
@@ -28,9 +29,9 @@ from findling.service.settings.setting_list import (
     Value,
     check_value,
     flatten,
+    get_row,
     get_setting,
     parse_text,
-    plan_row,
     variable_of,
 )
 
@@ -49,6 +50,7 @@ __all__ = [
     "check_profile",
     "chunk_plan",
     "find_project_file",
+    "get_row",
     "get_setting",
     "load_settings",
     "parse_text",
@@ -100,9 +102,8 @@ PROFILES: Mapping[str, Mapping[str, Value]] = {
 }
 """The built-in profiles."""
 
-_ONLY_IN_PROFILES = {knob.row: plan_row(knob) for knob in KNOBS.values() if knob.profile and not knob.setting}
 _TABLES = {knob.name for knob in KNOBS.values() if knob.profile and isinstance(knob.default, Mapping)}
-_READ_BY_EACH_SEARCH = {knob.setting for knob in KNOBS.values()} | _ONLY_IN_PROFILES.keys()
+_READ_BY_EACH_SEARCH = {knob.row for knob in KNOBS.values()}
 
 PROJECT_FILE = ".findling.toml"
 
@@ -167,7 +168,7 @@ def chunk_plan(settings: Settings) -> ChunkPlan:
         return read_preset(settings["chunk.preset"])._replace(code=settings["chunk.code"])
     except ValueError as error:
         origin = settings.origin("chunk.preset")
-        raise InvalidValueError(f"{origin}: chunk.preset: {error}", hint="findling config show --origin") from error
+        raise InvalidValueError(f"{origin}: chunk.preset: {error}", hint="chunk.preset = default") from error
 
 
 def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
@@ -177,10 +178,10 @@ def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
     profiles, types = tables.pop("profiles", None), tables.pop("types", None)
     values, is_project = dict(flatten(tables)), origin.startswith(PROJECT_ORIGIN)
     for name in values if is_project else ():
-        if name in settings and get_setting(name).user_only:
+        if name in settings and get_row(name).user_only:
             raise UntrustedSettingError(
                 f"{file} sets {name}, which a project may not set for you",
-                hint=f"remove it from there; for yourself: findling config set {name} VALUE",
+                hint=f"remove it from there; for yourself: {_own(name)}",
             )
     changed = settings.override(values, origin)
     if is_project:
@@ -202,9 +203,10 @@ def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settin
         if name not in _VARIABLES:
             for removed, instead in REMOVED.items():
                 if name == variable_of(removed):
-                    raise UnknownSettingError(f"environment variable {name} sets nothing any more", hint=instead)
+                    message = f"environment variable {name} sets nothing any more"
+                    raise UnknownSettingError(message, hint=f"unset {name}; {instead}")
             message = f"environment variable {name} is not one that findling knows"
-            raise UnknownSettingError(message, hint=closest_name(name, _VARIABLES, "findling config show"))
+            raise UnknownSettingError(message, hint=closest_name(name, _VARIABLES, f"unset {name}"))
     for variable in ENVIRONMENT if given else ():
         value = environ.get(variable.name)
         if value and variable.choices and value not in variable.choices:
@@ -222,13 +224,18 @@ def refuse_raised(changed: Mapping[str, Any], own: Mapping[str, Any], names: Ite
         if raises_limit(name, changed[name], own[name]):
             raise UntrustedSettingError(
                 f"{where}: {name} is {changed[name]}, above your own {own[name]}; a project may only lower it",
-                hint=f"lower it there; for yourself: findling config set {name} {changed[name]}",
+                hint=f"lower it there; for yourself: {_own(name, changed[name])}",
             )
     if "chunk.preset" in names and _is_flood(changed["chunk.preset"]):
         raise UntrustedSettingError(
             f"{where}: chunk.preset would cut texts into a flood of chunks",
             hint="a size of at least 50, an overlap of at most half of it; your own settings may cut finer",
         )
+
+
+def _own(name: str, value: object = "VALUE") -> str:
+    """The way of people to set for themselves what a project may not set for them."""
+    return f"--set {name}={value}, or a profile" if name in KNOB_ROWS else f"findling config set {name} {value}"
 
 
 def _is_flood(preset: str) -> bool:
@@ -244,14 +251,10 @@ def _is_flood(preset: str) -> bool:
 def plan_of(settings: Settings, profile: str = "") -> Plan:
     """The plan of a profile, by default of the one that the settings name. Raises InvalidValueError."""
     name = profile or settings["search.profile"]
-    changed, own = apply_profile(settings, name, is_chosen=bool(profile)), _values(settings, name)
-    values: dict[str, Any] = {"half_lives": {kind: one.half_life_days for kind, one in settings.types.items()}}
-    for knob in KNOBS.values():
-        if knob.setting:
-            values[knob.name] = changed[knob.setting]
-        elif knob.row in own:
-            values[knob.name] = own[knob.row]
-    return Plan(**{**values, "profile": name})
+    changed = apply_profile(settings, name, is_chosen=bool(profile))
+    values: dict[str, Any] = {knob.name: changed[knob.row] for knob in KNOBS.values() if knob.profile}
+    half_lives = {kind: one.half_life_days for kind, one in settings.types.items()}
+    return Plan(**values, half_lives=half_lives, profile=name)
 
 
 def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> Settings:
@@ -262,7 +265,7 @@ def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> 
     """
     is_chosen = is_chosen or settings.origin("search.profile").startswith("flag ")
     weaker = ("default", "user file ", PROJECT_ORIGIN, "profile ", *(("env ",) if is_chosen else ()))
-    values = {key: value for key, value in _values(settings, name).items() if key in settings}
+    values = _values(settings, name)
     changed = {key: value for key, value in values.items() if settings.origin(key).startswith(weaker)}
     return settings.override(changed, f"profile {name}") if changed else settings
 
@@ -298,11 +301,7 @@ def read_profiles(tables: object, known: Settings, origin: str) -> dict[str, Map
 
 def check_profile(values: Mapping[str, object], where: str) -> dict[str, Value]:
     """The values of a profile under full names, checked. Raises UnknownSettingError or InvalidValueError."""
-    return {name: check_value(_row(name, where), value, where) for name, value in values.items()}
-
-
-def _row(name: str, where: str) -> Setting:
-    return _ONLY_IN_PROFILES.get(name) or get_setting(name, where)
+    return {name: check_value(get_row(name, where), value, where) for name, value in values.items()}
 
 
 def _values(settings: Settings, name: str) -> Mapping[str, Value]:
@@ -341,20 +340,15 @@ def _checked(table: Mapping[str, object], before: Mapping[str, Value], where: st
     for key, value in (*tables.items(), *flatten(rest)):
         name = key if "." in key else f"search.{key}"
         if key == "legs" or key.startswith("legs."):
-            raise UnknownSettingError(
-                f"{where} sets legs, which is called leg_weights now",
-                hint="rename it; search.legs says where legs are, and is no matter of a single search",
-            )
-        if _row(name, where).user_only and is_stranger:
+            raise UnknownSettingError(f"{where} sets legs, which is called leg_weights now", hint="rename it")
+        if get_row(name, where).user_only and is_stranger:
             raise UntrustedSettingError(
                 f"{where} sets {name}, which a project may not set for you", hint="remove it from there"
             )
         if name in values:
             raise InvalidValueError(f"{where} sets {name} twice", hint="keep one of the two")
         # A search chooses its profile: the values that made or opened the index cannot follow.
-        if name in ("search.legs", "search.profile") or not (
-            name.startswith("search.") or name in _READ_BY_EACH_SEARCH
-        ):
+        if name == "search.profile" or not (name.startswith("search.") or name in _READ_BY_EACH_SEARCH):
             raise InvalidValueError(
                 f"{where} sets {name}, which is no matter of a single search",
                 hint="a profile takes search.*, weights, affinities, semantic.query_budget_ms and rerank.depth",
@@ -362,10 +356,9 @@ def _checked(table: Mapping[str, object], before: Mapping[str, Value], where: st
         values[name] = value
     checked = check_profile(values, where)
     if is_stranger:
-        usual = {name: row.default for name, row in _ONLY_IN_PROFILES.items()}
-        refuse_raised(checked, {**usual, **before}, values, where)
+        refuse_raised(checked, before, values, where)
     return checked
 
 
-_VARIABLES = {setting.variable: setting.name for setting in SETTINGS}
+_VARIABLES = {row.variable: row.name for row in (*SETTINGS, *KNOB_ROWS.values())}
 _VARIABLES |= {variable.name: variable.setting for variable in ENVIRONMENT}

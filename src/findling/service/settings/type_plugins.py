@@ -10,8 +10,6 @@ from findling.domain.resources import FieldRule, ResourceType
 from findling.domain.values import closest_name
 from findling.pipelines.content.resource_types import BUILTIN_TYPES, check_type, types
 
-__all__ = ["declared_types", "read_types"]
-
 _KEYS = {"fields": dict, "weights": dict, "lang": str, "half_life_days": float, "immutable": bool}
 _RULE_KEYS = {"place": str, "heading": str, "required": bool, "many": bool}
 _WANTED = {dict: "a table", str: "text", float: "a number", bool: "true or false"}

@@ -2,55 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from math import isfinite
 from pathlib import PurePath
+from typing import Any
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.queries import Filters
-
-__all__ = ["read_moment", "written_filters"]
+from findling.domain.queries import OFFERED, PROPERTIES, Filters
 
 _LONGEST_ECHO = 60
 
 
-def written_filters(
-    *,
-    ext: Iterable[str] = (),
-    not_ext: Iterable[str] = (),
-    path: Iterable[str] = (),
-    type: Iterable[str] = (),  # noqa: A002 - the key of a filter
-    lang: Iterable[str] = (),
-    tag: Iterable[str] = (),
-    author: Iterable[str] = (),
-    after: str | float | None = None,
-    before: str | float | None = None,
-    called: Mapping[str, str] | None = None,
-) -> Filters:
+def written_filters(*, called: Mapping[str, str] | None = None, **given: Any) -> Filters:
     """Parse filters; `called` gives the names that a face uses for some of them, for messages.
 
     Raises InvalidValueError for a value that does not fit, and for limits that contradict each other.
     """
-    names = {name: name for name in ("ext", "not_ext", "path", "after", "before")} | dict(called or {})
-    wanted, unwanted = _extensions(names["ext"], ext), _extensions(names["not_ext"], not_ext)
-    if both := [name for name in wanted if name in unwanted]:
+    names = {name: name for name in OFFERED} | dict(called or {})
+    readers = {name: _READERS.get(PROPERTIES[name.removeprefix("not_")].kind, _texts) for name in given}
+    made = Filters(**{name: read(name, given[name], names[name]) for name, read in readers.items()})
+    if both := [name for name in made.ext if name in made.not_ext]:
         message = f"{names['ext']} and {names['not_ext']} both name {', '.join(both)}"
         raise InvalidValueError(message, hint="give an extension to one of them only")
-    begin, end = read_moment("after", after, names["after"]), read_moment("before", before, names["before"])
-    if begin is not None and end is not None and begin >= end:
-        raise InvalidValueError(f"nothing is after {after} and before {before}", hint="exchange the two dates")
-    return Filters(
-        ext=wanted,
-        not_ext=unwanted,
-        path=_folders(names["path"], path),
-        type=tuple(type),
-        lang=tuple(lang),
-        tag=tuple(tag),
-        author=tuple(author),
-        after=begin,
-        before=end,
-    )
+    if made.after is not None and made.before is not None and made.after >= made.before:
+        message = f"nothing is after {given['after']} and before {given['before']}"
+        raise InvalidValueError(message, hint="exchange the two dates")
+    return made
 
 
 def read_moment(name: str, value: str | float | None, called: str = "") -> float | None:
@@ -84,7 +62,7 @@ def _seconds(name: str, text: str) -> float:
     return float("nan")
 
 
-def _extensions(name: str, values: Iterable[str]) -> tuple[str, ...]:
+def _extensions(_: str, values: Iterable[str], name: str) -> tuple[str, ...]:
     """`py`, `.py`, `*.py` and `.PY,.md` as the filter knows them."""
     given = list(values)
     names = [part.strip().removeprefix("*").lstrip(".").lower() for value in given for part in value.split(",")]
@@ -93,7 +71,7 @@ def _extensions(name: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f".{each}" for each in names))
 
 
-def _folders(name: str, prefixes: Iterable[str]) -> tuple[str, ...]:
+def _folders(_: str, prefixes: Iterable[str], name: str) -> tuple[str, ...]:
     """Folders as the filter knows them: relative, with slashes, none at all for the searched folder itself."""
     folders = [PurePath(prefix) for prefix in prefixes]
     for folder in folders:
@@ -101,3 +79,10 @@ def _folders(name: str, prefixes: Iterable[str]) -> tuple[str, ...]:
             message = f"{name} {str(folder)[:_LONGEST_ECHO]} does not lie in the searched folder"
             raise InvalidValueError(message, hint=f"{name} docs/api")
     return () if PurePath() in folders else tuple(folder.as_posix() for folder in folders)
+
+
+def _texts(_: str, values: Iterable[str], name: str) -> tuple[str, ...]:
+    return tuple(values)
+
+
+_READERS: dict[str, Callable[[str, Any, str], Any]] = {"ending": _extensions, "path": _folders, "time": read_moment}

@@ -24,35 +24,23 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.domain.ports import SkippedPath
-from findling.domain.queries import Filters
 from findling.domain.reports import Check, Status
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.domain.values import counted
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
-from findling.service.index.exact_index import ExactIndex
-from findling.service.index.graph_index import GraphIndex
 from findling.service.index.index_files import OpenedWorkspace
+from findling.service.index.lazy_legs import GraphIndex, LazyLeg, made_legs
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.workspace import home_folder
 from findling.stores.filesystem import file_size
-from findling.stores.local.identity import identity_problem
+from findling.stores.local.backend import identity_problem
 from findling.stores.local.maintenance import scan_kernel
 from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, examine, find_snapshots, way_back
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.chunking.syntax import SYNTAXES
-
-__all__ = [
-    "check_machine",
-    "check_workspace",
-    "failures",
-    "too_large",
-    "visible_counts",
-    "why_left_out",
-    "workspace_status",
-]
 
 _LITTLE_SPACE = 200 << 20
 _MOST_NAMED = 3
@@ -103,7 +91,7 @@ def why_left_out(root: Path, path: str, entry: SkippedPath) -> Degradation:
     """The reason why a file or folder is not indexed, and the next step; the entry is its own or of a folder above."""
     from findling.sources.files.discovery import REASONS
 
-    fix = "findling status --skipped"
+    fix = "findling status --list skipped"
     if entry.reason == "too-large":
         fix = _larger_limit(root, [path])
     elif entry.reason in _BY_RULES:
@@ -134,7 +122,7 @@ def _larger_limit(root: Path, paths: Sequence[str]) -> str:
 
 def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> list[SkippedPath]:
     """The skipped files that could not be read, and the resources that were read in part."""
-    from findling.sources.documents.extracted import PARTIAL
+    from findling.sources.extracted import PARTIAL
 
     failed = [entry for entry in skipped if entry.changed_ns and entry.reason != "quota"]
     for resource in resources:
@@ -160,11 +148,10 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
             yield from _check_leg(files)
         except CorruptError as error:
             yield _check("keyword leg", "", error.message, _REPAIR)
-        for problem in files.backend.damage():
-            yield _check("leg files", "", problem, _REPAIR)
+        for legs in files.backend.legs.values():
+            yield from (_check("leg files", "", problem, _REPAIR) for problem in legs.damage())
         yield from _check_vectors(files, vectors)
-        yield from _check_exact(files)
-        yield from _check_graph(files)
+        yield from (_check_lazy(leg, files) for leg in made_legs(files))
     if files.backend.capabilities.snapshots:
         yield from _check_snapshots(home)
     loose = [file.name for file in home.glob("index.sqlite*") if file.stat().st_mode & 0o077]
@@ -233,42 +220,18 @@ def _check_leg(files: OpenedWorkspace) -> Iterator[Check]:
         yield _check("keyword leg content", f"{counted(len(in_leg), 'chunk')}, the same as the truth", problem, _REPAIR)
 
 
-def _check_exact(files: OpenedWorkspace) -> Iterator[Check]:
-    """Examine the exact leg, if there is one: a workspace may have no need of it."""
-    backend, store = files.backend, files.store
-    if not backend.capabilities.regex or not backend.has_exact_leg():
-        return
+def _check_lazy(lazy: LazyLeg[Any], files: OpenedWorkspace) -> Check:
+    """Examine a leg that somebody has wanted."""
+    name = f"{lazy.name} leg"
     try:
-        leg = ExactIndex(files).opened()
-        if leg is None or leg.seq() != store.seq():
-            yield _check("exact leg", "behind, patterns are looked for in the changed texts, too")
-            return
-        wrong = leg.numbers() ^ set(store.matching(Filters()))
-        problem = f"{counted(len(wrong), 'resource')} missing or too many in {backend.url}" if wrong else ""
-        yield _check("exact leg", f"in step, {counted(leg.size(), 'resource')}", problem, _REPAIR)
+        leg = lazy.opened()
+        if leg is None or leg.seq() != files.store.seq():
+            return _check(name, lazy.late)
+        return _check(name, *lazy.examined(leg), _REPAIR)
     except StoreDamagedError:
         raise
     except CorruptError as error:
-        yield _check("exact leg", "", error.message, _REPAIR)
-
-
-def _check_graph(files: OpenedWorkspace) -> Iterator[Check]:
-    """Examine the graph leg, if there is one."""
-    graph, store = GraphIndex(files), files.store
-    if not graph.is_able or not graph.exists():
-        return
-    try:
-        leg = graph.opened()
-        if leg is None or leg.seq() != store.seq():
-            yield _check("graph leg", "behind, the next question with a name brings it up")
-            return
-        extra = len(leg.cids() - store.chunk_ids())
-        problem = f"{counted(extra, 'chunk')} in {files.backend.url} that are not there" if extra else ""
-        yield _check("graph leg", f"in step, {counted(len(leg), 'chunk')} with names", problem, _REPAIR)
-    except StoreDamagedError:
-        raise
-    except CorruptError as error:
-        yield _check("graph leg", "", error.message, _REPAIR)
+        return _check(name, "", error.message, _REPAIR)
 
 
 def _check_vectors(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterator[Check]:

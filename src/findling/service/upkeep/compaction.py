@@ -16,8 +16,8 @@ from findling.domain.errors import DiskFullError, LockedError, NotIndexedError, 
 from findling.pipelines.indexing.fanout import catch_up
 from findling.service.index.access_log import AccessLog
 from findling.service.index.embeddings import WorkspaceVectors
-from findling.service.index.graph_index import made_legs
 from findling.service.index.index_files import OpenedWorkspace
+from findling.service.index.lazy_legs import made_legs
 from findling.service.index.model_choice import instant_embedder
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import require
@@ -29,8 +29,6 @@ from findling.stores.local.snapshot_files import sweep_if_idle
 
 if TYPE_CHECKING:
     from findling.pipelines.retrieve.vector_retrieval import Space
-
-__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "ending_when_wanted", "is_worthwhile"]
 
 _ATTENTION_S = 0.02
 """Pause between two looks whether somebody waits for the write lock."""
@@ -108,8 +106,7 @@ def compact(
         AccessLog(folder).fold(store, set(store.rids()).__contains__)
         forgotten += maintenance.drop_wishes(folder, chosen)
         files.leg.close()
-        fill = partial(catch_up, store)
-        rewritten = tuple(maintenance.rewrite_parts(folder, store_id, unit, full=full, fill=fill))
+        rewritten = tuple(maintenance.rewrite_parts(folder, store_id, unit, full=full, fill=partial(catch_up, store)))
     # The open files are those of the state before.
     vectors.close()
     files.close()

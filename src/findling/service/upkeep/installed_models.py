@@ -16,8 +16,6 @@ from findling.models.remote.providers import is_remote_spec
 from findling.service.index.model_choice import choose_embedder, choose_reranker, find_model, models_home
 from findling.service.settings.settings import Settings
 
-__all__ = ["MODEL_SETTINGS", "check_choice", "examine_model", "list_models", "pull_model"]
-
 MODEL_SETTINGS = {"embedder": "semantic.model", "reranker": "rerank.model"}
 
 

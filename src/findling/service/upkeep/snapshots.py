@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.filesystem import FileErrors, make_private
 from findling.stores.local import snapshot_files
+from findling.stores.local.legs import STORE_FILE
 from findling.stores.local.snapshot_files import FOLDER, SUFFIX, Snapshot, check_name, default_name, examine
 from findling.stores.local.snapshots import (
     Lineage,
@@ -26,8 +28,6 @@ from findling.stores.local.snapshots import (
     take_over,
 )
 from findling.stores.lock import WriteLock
-
-__all__ = ["RestoreReport", "WorkspaceSnapshots"]
 
 _COPIES = 4
 """Room for a restore, in sizes of the snapshot: a copy with its legs, the log, and the store that grows."""
@@ -51,6 +51,7 @@ class WorkspaceSnapshots:
         self._files = files
         self._settings = settings
         self._folder = files.folder / FOLDER
+        self._write = partial(snapshot_files.write_snapshot, files.folder / STORE_FILE)
 
     def create(
         self,
@@ -74,9 +75,9 @@ class WorkspaceSnapshots:
         try:
             self._files.store.seq()  # raises for a store that cannot be copied
             if to is not None:
-                return self._write(to, on_step)
+                return self._write(to, on_step=on_step)
             with self._locked():
-                made = self._write(self._folder / f"{name or default_name(self._folder)}{SUFFIX}", on_step)
+                made = self._write(self._folder / f"{name or default_name(self._folder)}{SUFFIX}", on_step=on_step)
                 self._retain(most, spared={made.name})
             return made
         except CorruptError as error:
@@ -143,13 +144,6 @@ class WorkspaceSnapshots:
             # People may still read something from it. It counts apart from snapshots that can be restored.
             name = default_name(self._folder, f"damaged-{_SAFETY_PREFIX}")
             return self._write(self._folder / f"{name}{SUFFIX}", keeps_damage=True)
-
-    def _write(
-        self, path: Path, on_step: Callable[[int, int], None] | None = None, *, keeps_damage: bool = False
-    ) -> Snapshot:
-        return snapshot_files.write_snapshot(
-            snapshot_files.store_file(self._files.folder), path, on_step=on_step, keeps_damage=keeps_damage
-        )
 
     def _most(self, keep: int | None) -> int:
         most = int(self._settings.get("snapshot.keep", 7)) if keep is None else keep

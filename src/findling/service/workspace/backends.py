@@ -11,28 +11,15 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.errors import InvalidValueError, MissingExtraError, WorkspaceError
 
 if TYPE_CHECKING:
-    from findling.domain.backends import Backend, VectorTables
-
-__all__ = [
-    "folder_of_url",
-    "is_same_place",
-    "is_url",
-    "open_backend",
-    "open_vectors",
-    "require",
-    "shown_url",
-]
+    from findling.domain.backends import Backend, LegStore, VectorTable
 
 _POSTGRES = ("postgresql", "postgres")
 
 _GROUP = "findling.backends"
-"""The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`.
-
-One with a parameter `legs` is told where the legs should be, `local` or with the `server`.
-"""
+"""The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`."""
 
 _VECTORS = "findling.vectors"
-"""The entry points of vectors elsewhere: the name is the scheme, the value `(url, folder) -> VectorTables`."""
+"""The entry points of vectors elsewhere: the name is the scheme, the value `(url, folder) -> LegStore[VectorTable]`."""
 
 _URL = r"(?s)([a-z][a-z0-9+.-]+):.*"
 """A scheme has two letters at least: one is a drive of Windows."""
@@ -45,11 +32,11 @@ _INSTEAD = {
 """The next step where a place lacks an ability."""
 
 
-def open_backend(place: str | Path, folder: Path | None = None, legs: str = "local") -> Backend:
+def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
     """The backend of a place: a path, a `file:` URL, or a URL whose scheme a plugin serves.
 
-    `folder` holds the files on this host of a backend whose truth is elsewhere. `legs` are `local` or, where the place
-    can hold them, with the `server`. Raises MissingExtraError or InvalidValueError.
+    `folder` holds the files on this host of a backend whose truth is elsewhere. Raises MissingExtraError or
+    InvalidValueError.
     """
     url = str(place)
     path = folder_of_url(url) if is_url(url) else Path(place)
@@ -61,22 +48,18 @@ def open_backend(place: str | Path, folder: Path | None = None, legs: str = "loc
     if folder is None:
         raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
     if scheme in _POSTGRES:
-        from findling.stores.postgres.server_backend import postgres_backend
+        from findling.stores.postgres.backend import PostgresBackend
 
-        return postgres_backend(url, folder, legs)
-    from inspect import signature
-
-    factory = _plugin(_GROUP, scheme, "places")
-    more = {"legs": legs} if "legs" in signature(factory).parameters else {}
-    backend: Backend = factory(url, folder, **more)
+        return PostgresBackend(url, folder)
+    backend: Backend = _plugin(_GROUP, scheme, "places")(url, folder)
     return backend
 
 
-def open_vectors(url: str, folder: Path) -> VectorTables:
+def open_vectors(url: str, folder: Path) -> LegStore[VectorTable]:
     """Vectors outside of the backend, by a URL whose scheme a plugin serves. Raises as `open_backend` does."""
     if not is_url(url):
         raise InvalidValueError(f"store.vectors: {url!r} is no URL", hint="chroma:PATH, chroma:http://HOST:PORT")
-    tables: VectorTables = _plugin(_VECTORS, url.partition(":")[0], "vectors")(url, folder)
+    tables: LegStore[VectorTable] = _plugin(_VECTORS, url.partition(":")[0], "vectors")(url, folder)
     return tables
 
 

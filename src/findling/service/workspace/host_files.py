@@ -18,8 +18,6 @@ from findling.stores.filesystem import write_whole
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
 
-__all__ = ["claim_files", "follow_files", "is_followed_elsewhere", "refuse_files_of_others"]
-
 _HOST = "host"
 """Name of the small value with the id of the host that follows the files."""
 

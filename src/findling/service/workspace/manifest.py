@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     from findling.models.ports import Embedder
     from findling.service.settings.settings import Settings
 
-__all__ = [
-    "MANIFEST_FILE",
-    "SCHEMA_VERSION",
-    "Manifest",
-    "Model",
-    "Preprocessing",
-    "model_of",
-    "own_quota",
-    "preprocessing_of",
-    "quota_of",
-    "read_manifest",
-    "share_quota",
-    "write_manifest",
-]
-
 MANIFEST_FILE = "manifest.json"
 
 SCHEMA_VERSION = "1.0"

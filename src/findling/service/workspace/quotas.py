@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from findling.domain.resources import Document
     from findling.service.settings.settings import Settings
 
-__all__ = ["Allowance", "Quota", "disk_usage", "effective_quota", "parse_limit"]
-
 
 class Quota(NamedTuple):
     """The most that a workspace may hold: resources, characters of text, bytes on disk; 0 is any number."""

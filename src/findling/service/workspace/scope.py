@@ -16,27 +16,6 @@ from findling.service.settings.settings import Settings
 if TYPE_CHECKING:
     from findling.text.query.parser import Parsed
 
-__all__ = [
-    "AWAY",
-    "FOLDERS",
-    "HOME",
-    "NO_CONTEXT",
-    "OWN",
-    "PERSON",
-    "Names",
-    "Scoped",
-    "is_below",
-    "of_a_part",
-    "placed",
-    "prepared",
-    "request_with",
-    "timings_for",
-    "told_differences",
-    "told_share",
-    "with_condition",
-    "with_part",
-]
-
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
     "context.path": "",
@@ -52,7 +31,7 @@ AWAY, OWN, FOLDERS, PERSON, HOME = range(-1, 4)
 
 
 class Scoped(NamedTuple):
-    """A request for the legs, its filters without the part of the root, and the context in force with its origin.
+    """A request for the legs, its filters without the part of the root, and the context with its origin.
 
     `parsed` is the query, where the plan depends on it.
     """
@@ -201,7 +180,8 @@ def _for_types(plan: Plan, types: tuple[str, ...], settings: Settings) -> Plan:
     from findling.pipelines.content.resource_types import replaces_only, weights_of
 
     weights = {**weights_of(names, settings.types), **plan.weights}
-    is_open = "search.heads" not in settings.profiles.get(plan.profile, {}) and replaces_only(names, settings.types)
+    is_said = settings.origin("search.heads") != "default" or "search.heads" in settings.profiles.get(plan.profile, {})
+    is_open = not is_said and replaces_only(names, settings.types)
     return replace(plan, weights=weights, heads=plan.heads or is_open)
 
 

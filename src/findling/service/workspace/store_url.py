@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from findling.domain.reports import Check
     from findling.service.settings.settings import Settings
 
-__all__ = ["at_store", "connect_workspace", "examine_store", "gone_workspace", "name_at"]
-
 _LAYERS = ("default", "user file ", "project file ", "env ", "flag ")
 """Origins of settings; a later one is nearer to the command."""
 
@@ -69,7 +67,7 @@ def examine_store(settings: Settings) -> list[Check]:
     """The checks of the place at `store.url` or of the named workspace, also of one that lets nobody in."""
     home, name = home_folder(settings["store.home"]), settings["workspace.name"] or settings["context.workspace"]
     url = settings["store.url"] or (place_of(folder_of(name, home)) if name else "")
-    return list(open_backend(url, home / name_at(url), settings["search.legs"]).examine()) if url else []
+    return list(open_backend(url, home / name_at(url)).examine()) if url else []
 
 
 def name_at(url: str) -> str:

@@ -9,14 +9,10 @@ from pathlib import Path
 from findling.pipelines.export.copying import finish_copy
 from findling.service.workspace.workspace import PLACE_FILE, backend_at, place_of
 from findling.stores.filesystem import FileErrors, make_private, sync_folder, write_whole
-from findling.stores.local.identity import EXACT, GRAPH, STORE_FILE, VIEWS, forget_identity
-
-__all__ = ["prepare_move", "switch_truth", "tidy_move"]
+from findling.stores.local.legs import STORE_FILE, folder_legs, forget_identity
 
 _FROM = "from.url"
 """The file in the folder of a move that holds the URL of a truth that is about to be left."""
-
-_LEGS = ("keyword", "keyword-page", EXACT, GRAPH, "vectors-*", VIEWS)
 
 
 def prepare_move(folder: Path, draft: Path, url: str) -> None:
@@ -69,4 +65,4 @@ def tidy_move(folder: Path, draft: Path) -> None:
 
 
 def _legs_in(folder: Path) -> list[Path]:
-    return [path for pattern in _LEGS for path in folder.glob(pattern)]
+    return [place for legs in folder_legs(folder).values() for place in legs.folders()]

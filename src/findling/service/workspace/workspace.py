@@ -18,39 +18,10 @@ from findling.domain.errors import (
     PathNotFoundError,
     UntrustedSettingError,
 )
-from findling.stores.local.identity import IDENTITY_FILE, STORE_FILE
+from findling.stores.local.legs import IDENTITY_FILE, STORE_FILE
 
 if TYPE_CHECKING:
     from findling.domain.backends import Backend
-
-__all__ = [
-    "PERSONAL",
-    "PLACES",
-    "PLACE_FILE",
-    "PROJECT_FOLDER",
-    "Workspace",
-    "backend_at",
-    "check_name",
-    "existing_path",
-    "folder_name",
-    "folder_of",
-    "has_items",
-    "has_store",
-    "holds_file",
-    "holds_workspace",
-    "home_folder",
-    "indexed_root",
-    "is_formerly_named",
-    "is_name",
-    "is_vast",
-    "locate",
-    "personal_place",
-    "place_of",
-    "pointer_of",
-    "refuse_link",
-    "workspace_in",
-    "workspaces_above",
-]
 
 PERSONAL = "personal"
 """The workspace of a person's own memories, found from every folder; it has no files and is not shared."""
@@ -204,12 +175,12 @@ def holds_workspace(folder: Path) -> bool:
     return os.access(folder, os.F_OK) and (has_store(folder) or (folder / IDENTITY_FILE).exists())
 
 
-def backend_at(folder: Path, legs: str = "local") -> Backend:
+def backend_at(folder: Path) -> Backend:
     """The backend of the workspace in a folder. Raises as `open_backend` does."""
     if url := place_of(folder):
         from findling.service.workspace.backends import open_backend
 
-        return open_backend(url, folder, legs)
+        return open_backend(url, folder)
     from findling.stores.local.backend import LocalBackend
 
     return LocalBackend(folder)

@@ -25,23 +25,6 @@ from findling.service.workspace.workspace import (
 from findling.stores.filesystem import FileErrors, make_private, sync_folder, write_whole
 from findling.stores.lock import WriteLock
 
-__all__ = [
-    "changing",
-    "discard",
-    "draft_of",
-    "forget_place",
-    "holding",
-    "keep_out_of_git",
-    "make_room",
-    "note_place",
-    "pointers",
-    "put_in_place",
-    "release_on_windows",
-    "settle",
-    "sync_warning",
-    "synced_by",
-]
-
 _REMAINS = frozenset({".gitignore", "write.lock", "refine.lock", "snapshot.lock", "upkeep.lock", "waiting.lock"})
 """Files of a workspace that are worth nothing without its store."""
 

@@ -31,8 +31,6 @@ from findling.service.workspace.workspaces import FoundWorkspace, existing_root,
 from findling.stores.filesystem import FileErrors, sync_folder
 from findling.stores.local.maintenance import copy_folder
 
-__all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
-
 
 def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, bool]:
     """Move the index of a workspace to the `home` or into its `project`; returns whether it moved.

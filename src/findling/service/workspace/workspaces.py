@@ -42,25 +42,7 @@ from findling.service.workspace.workspace import (
 )
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 from findling.stores.filesystem import FileErrors, write_whole
-from findling.stores.local.identity import IDENTITY_FILE, STORE_FILE
-
-__all__ = [
-    "FoundWorkspace",
-    "WorkspaceAccount",
-    "account_of",
-    "all_places",
-    "all_workspaces",
-    "change_workspace",
-    "create_workspace",
-    "drop_workspace",
-    "existing_root",
-    "find_workspace",
-    "is_shared",
-    "list_workspaces",
-    "place_in",
-    "rename_workspace",
-    "root_of",
-]
+from findling.stores.local.legs import IDENTITY_FILE, STORE_FILE
 
 
 class FoundWorkspace(NamedTuple):

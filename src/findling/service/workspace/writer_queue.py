@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from findling.domain.backends import BackendLock
     from findling.stores.lock import HostLock
 
-__all__ = ["LOCK_PATIENCE_S", "REFRESH_PATIENCE_S", "WriterQueue"]
-
 LOCK_PATIENCE_S = 600.0
 """Longest wait of a command that must write for another writer; a first index of a large tree takes minutes."""
 
@@ -56,7 +54,7 @@ class _Ticket:
 
 
 class WriterQueue:
-    """The queue of one folder; a process has one for each folder, see `of`. A thread may take its turn again inside."""
+    """The queue of one folder; a process has one for each, see `of`. A thread may take its turn again inside."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -9,8 +9,6 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
 from findling.sources.chats.json_stream import JsonStream, first_text, named_files, objects, text, time
 
-__all__ = ["read_chatgpt", "read_claude"]
-
 # System prompts and the output of tools are no part of what the two have said.
 _AUTHORS = frozenset({"user", "assistant"})
 # Types of content that people see; thoughts and profiles are others.

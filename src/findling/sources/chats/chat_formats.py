@@ -18,8 +18,6 @@ from findling.sources.chats.json_stream import JsonStream
 from findling.sources.chats.jsonl import read_jsonl
 from findling.sources.chats.slack import is_slack, read_slack
 
-__all__ = ["FORMATS", "Wishes", "read_chats", "read_chats_stream"]
-
 FORMATS = ("auto", "jsonl", "slack", "discord", "chatgpt", "claude")
 
 _HEAD = 1 << 16  # characters of a file that decide its format: each of them shows it in its first few keys

@@ -10,8 +10,6 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
 from findling.sources.chats.json_stream import JsonStream, first_text, named_files, objects, text, time
 
-__all__ = ["read_discord"]
-
 _ABOUT = ("guild", "channel")
 # Types of messages that Discord writes by itself.
 _LEFT_OUT = frozenset(

@@ -13,8 +13,6 @@ from typing import IO, Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 
-__all__ = ["ExportFiles", "buffered", "folder_files", "opened_file", "zip_files"]
-
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 # RuntimeError: the archive has a password. OSError: bzip2 is broken.
 _DAMAGE = (EOFError, NotImplementedError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)

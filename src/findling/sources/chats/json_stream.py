@@ -9,10 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 from findling.domain.errors import InvalidValueError
-from findling.sources.documents.extracted import parse_iso_time
-
-__all__ = ["YEAR_10000", "JsonStream", "first_text", "named_files", "objects", "text", "time"]
-
+from findling.sources.extracted import parse_iso_time
 
 YEAR_10000 = 253_402_300_800.0
 """The first second that no calendar of four digits can write."""

@@ -18,8 +18,6 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
 from findling.sources.chats.json_stream import time
 
-__all__ = ["read_jsonl"]
-
 _KEYS = ("thread", "id", "author", "at", "text", "title", "reply_to")
 
 _LONGEST_LINE = 64 << 20

@@ -12,8 +12,6 @@ from findling.domain.records import Message, Thread
 from findling.sources.chats.export_files import ExportFiles
 from findling.sources.chats.json_stream import JsonStream, first_text, named_files, objects, text, time
 
-__all__ = ["Names", "is_slack", "read_slack", "readable"]
-
 _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 _CHANNELS = ("channels.json", "groups.json", "mpims.json", "dms.json")
 _USERS = ("users.json", "org_users.json")

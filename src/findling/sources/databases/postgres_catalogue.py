@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.sql import Composed, Identifier
 
-__all__ = ["FoundColumn", "FoundTable", "find_column", "find_table", "tags_of", "text_of", "time_of"]
-
 _NAME = re.compile(r'(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^"]+)')
 """A table with or without its schema, each with or without quotes."""
 
@@ -64,7 +62,7 @@ def find_table(connection: psycopg.Connection[Any], written: str) -> FoundTable:
     """The table or view of a name, as written or else in small letters. Raises NotFoundError or UsageError."""
     match = _NAME.fullmatch(written.strip())
     if match is None:
-        raise InvalidValueError(f"{written!r} is no name of a table", hint="--table SCHEMA.NAME")
+        raise InvalidValueError(f"{written!r} is no name of a table", hint="--mapping table=SCHEMA.NAME")
     schemas, names = ([] if part is None else _spellings(part) for part in match.groups())
     found = connection.execute(
         "select c.oid, n.nspname, c.relname, has_schema_privilege(n.oid, 'USAGE') from pg_catalog.pg_class c"
@@ -166,7 +164,7 @@ def _near(connection: psycopg.Connection[Any], written: str) -> str:
     # Names without a schema are compared, too: it is the part that people leave out.
     known = {name: f"{schema}.{name}" for schema, name in rows} | {f"{s}.{name}": f"{s}.{name}" for s, name in rows}
     near = dict.fromkeys(known[name] for name in get_close_matches(written.replace('"', ""), known, n=3, cutoff=0.6))
-    return f"{' or '.join(near)} instead" if near else "--table SCHEMA.NAME"
+    return f"{' or '.join(near)} instead" if near else "--mapping table=SCHEMA.NAME"
 
 
 def _user(connection: psycopg.Connection[Any]) -> str:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.sql import Composable, Composed
 
-__all__ = ["PostgresTable", "RowColumns", "TableRow", "opened_table"]
-
 _BATCH_ROWS, _BATCH_CHARACTERS = 1_000, 4_000_000
 """Size of a batch, which is held in memory; wide rows make batches of fewer."""
 
@@ -82,11 +80,11 @@ class PostgresTable:
         self.database = f"{info.host}:{info.port}/{info.dbname}"
         self._table = table
         if not (columns.id or table.key):
-            raise UsageError(f"{table} has no primary key", hint="--id COLUMN, one whose values never repeat")
+            raise UsageError(f"{table} has no primary key", hint="--mapping id=COLUMN, one whose values never repeat")
         self._ids = self._found(columns.id or table.key)
         texts = self._of_words(columns.text)
         if not texts:
-            raise UsageError(f"no column of {table} holds text", hint="--text COLUMN")
+            raise UsageError(f"no column of {table} holds text", hint="--mapping text=COLUMN")
         self.headings = tuple(column.name for column in texts)
         self._cursor = self._found([columns.cursor])[0] if columns.cursor else None
         tags = self._of_words(columns.tags)

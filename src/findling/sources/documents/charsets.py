@@ -7,9 +7,6 @@ import re
 
 from findling.sources.files.file_text import BYTE_ORDER_MARKS, UnreadableError, decode
 
-__all__ = ["codec_of_charset", "codec_of_code_page", "decode_bytes", "decode_html", "paired_surrogates"]
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Browsers and mail programs read these names as the larger set around them.
 _WIDER_CODECS = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
@@ -56,13 +53,6 @@ def codec_of_charset(name: str) -> str:
     except (LookupError, ValueError):  # the latter for a name with a zero in it
         return ""
     return _WIDER_CODECS.get(codec, codec)
-
-
-def paired_surrogates(text: str) -> str:
-    """The text with characters beyond 16 bits made whole from their two halves; a half alone is none."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
 
 
 def decode_html(data: bytes) -> str:

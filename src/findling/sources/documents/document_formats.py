@@ -12,13 +12,10 @@ import zipfile
 import zlib
 from io import BytesIO
 
-from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.table import FORMATS
+from findling.sources.extracted import Extracted, Source
 from findling.sources.files.file_text import UnreadableError, decode
 from findling.sources.files.file_types import Exclusion, classify
-
-__all__ = ["extract"]
-
 
 _MAX_DEPTH = 3  # a mail in a mail in a mail: what lies deeper is listed, not read
 _BINARY_FORMATS = frozenset(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from findling.domain.values import record
 
-__all__ = ["FORMATS", "VERSIONS", "Format"]
-
 
 @record()
 class Format:

@@ -30,9 +30,6 @@ from findling.sources.files.file_types import (
 from findling.sources.files.ignore_rules import IGNORE_FILES, Layer, PatternSet, ignoring_rule, layers_above, layers_of
 from findling.sources.files.rule_patterns import Rules, compile_rules
 
-__all__ = ["REASONS", "TELLING_NAMES", "FoundFile", "admits", "scan", "verdict"]
-
-
 REASONS = {
     "binary": "not text: an image, sound, archive or program by its name, or by its content",
     "crashed": "the parser of its format broke down on it",

@@ -7,18 +7,6 @@ import os
 import re
 import stat
 
-__all__ = [
-    "BYTE_ORDER_MARKS",
-    "UnreadableError",
-    "changed_ns",
-    "changed_ns_at",
-    "decode",
-    "decode_data",
-    "inode_of",
-    "read_beginning",
-    "read_bytes",
-]
-
 # A FIFO without a writer would block `open` for ever; the names that a platform lacks count nothing.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)

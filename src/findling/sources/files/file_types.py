@@ -5,20 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = [
-    "EXTENSIONS",
-    "FALLBACK_TYPE",
-    "KNOWN_NAMES",
-    "MACHINE_MADE",
-    "NEVER_ENTERED",
-    "SECRET_FOLDERS",
-    "USEFUL_HIDDEN_DIRECTORIES",
-    "Exclusion",
-    "FileType",
-    "classify",
-    "file_type",
-]
-
 _TABLE = Path(__file__).with_name("file_types.txt")
 _KINDS = ("code", "config", "data", "document", "markdown", "text")
 _SECRET_PREFIXES = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")

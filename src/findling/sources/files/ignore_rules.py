@@ -16,18 +16,6 @@ from typing import NamedTuple
 
 from findling.sources.files.file_text import UnreadableError, read_bytes
 
-__all__ = [
-    "IGNORE_FILES",
-    "IgnorePattern",
-    "Layer",
-    "PatternSet",
-    "compile_patterns",
-    "ignoring_rule",
-    "layers_above",
-    "layers_of",
-]
-
-
 IGNORE_FILES = (".findlingignore", ".ignore", ".gitignore")
 """The ignore files of a directory, strongest first."""
 

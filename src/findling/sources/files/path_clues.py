@@ -10,8 +10,6 @@ from findling.ranking.resource_evidence import ResourceQuestion
 from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.query.asked_names import asked_names, name_words
 
-__all__ = ["resource_question", "told_by_path"]
-
 _SAYS_NOTHING = frozenset("class code file function how implementation method used using work works".split())
 """Words of questions about code that no file is named for."""
 

@@ -13,8 +13,6 @@ from findling.sources.files.file_types import file_type
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.analysis.stemming import forms_prefix, is_function_word
 
-__all__ = ["LARGEST_SCANNED", "Needle", "needles", "scanned_files"]
-
 LARGEST_SCANNED = 400_000
 """Bytes of a file that are scanned, from its beginning: more takes too long to be indexed for a first answer."""
 

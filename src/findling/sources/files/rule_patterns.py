@@ -12,8 +12,6 @@ from findling.domain.errors import InvalidValueError
 if TYPE_CHECKING:
     from findling.sources.files.ignore_rules import PatternSet
 
-__all__ = ["Rules", "compile_rules"]
-
 
 class Rules(NamedTuple):
     """Rules of the user.

@@ -19,8 +19,6 @@ from weakref import WeakSet
 
 from findling.sources.files.watching import file_system
 
-__all__ = ["StillFolders", "is_quiet", "place_of_tree", "watch_apart", "watch_folders"]
-
 _IS_LINUX = sys.platform.startswith("linux")
 
 # File systems whose changes all pass through this kernel; a disk that another machine writes is silent.

@@ -24,17 +24,6 @@ from findling.sources.files.rule_patterns import Rules
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-__all__ = [
-    "Look",
-    "Tree",
-    "TreeWatch",
-    "file_system",
-    "look_at",
-    "need_watchfiles",
-    "network_file_system",
-    "open_watch",
-]
-
 # Names on Linux of file systems whose files change on another machine, or on the host of a virtual one.
 _NETWORK = frozenset(
     "9p acfs afs beegfs ceph cifs coda davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs gfs2 glusterfs gpfs lustre"

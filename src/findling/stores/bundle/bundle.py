@@ -20,8 +20,6 @@ from typing import BinaryIO, Self, TypeVar, cast
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, PathNotFoundError
 from findling.stores.bundle.jsonl_records import Record
 
-__all__ = ["FILES", "KIND", "MANIFEST", "SCHEMA_VERSION", "Bundle", "is_bundle"]
-
 KIND = "findling-bundle"
 
 SCHEMA_VERSION = "1.0"

@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.stores.bundle.bundle import FILES, KIND, MANIFEST, SCHEMA_VERSION, is_bundle
 from findling.stores.bundle.jsonl_records import Record, create_file, encode
 from findling.stores.filesystem import FileErrors, sync_folder
-
-__all__ = ["Part", "check_target", "write_bundle"]
 
 Part = tuple[str, Iterable[Record]]
 """The name of a file, and what its lines hold."""
@@ -86,7 +84,7 @@ def _folder(target: Path) -> Iterator[_Add]:
 
     def add(name: str, lines: Iterable[bytes]) -> None:
         with os.fdopen(create_file(draft / name), "wb") as file:
-            _write(file, lines)
+            file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
 
@@ -115,7 +113,7 @@ def _archive(target: Path) -> Iterator[_Add]:
                     member = zipfile.ZipInfo(name, _EPOCH)
                     member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
                     with archive.open(member, "w", force_zip64=True) as opened:
-                        _write(opened, lines)
+                        opened.writelines(lines)
 
                 yield add
             file.flush()
@@ -127,11 +125,6 @@ def _archive(target: Path) -> Iterator[_Add]:
     except BaseException:
         _discard(draft)
         raise
-
-
-def _write(file: IO[bytes], lines: Iterable[bytes]) -> None:
-    for line in lines:
-        file.write(line)
 
 
 def _beside(target: Path, state: str) -> Path:

@@ -11,18 +11,6 @@ from typing import Any
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 
-__all__ = [
-    "Record",
-    "create_file",
-    "document_record",
-    "encode",
-    "fingerprint_record",
-    "to_document",
-    "to_fingerprint",
-    "to_term",
-]
-
-
 Record = dict[str, Any]
 """The content of one line."""
 

@@ -17,19 +17,6 @@ from findling.text.mining.chunk_names import LEVEL_WEIGHTS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "GraphArrays",
-    "NamedRow",
-    "RowTable",
-    "around",
-    "columns_of",
-    "named",
-    "restricted",
-    "rows_of",
-    "to_columns",
-    "whole",
-]
-
 _MOST_ROWS = 800
 """Chunks of a neighbourhood."""
 

@@ -17,8 +17,6 @@ from zlib import crc32
 from findling.domain.errors import CorruptError
 from findling.stores.filesystem import make_private, write_whole
 
-__all__ = ["COLUMNS", "GraphFile", "damaged_columns", "is_foreign", "read_graph", "stamp_of", "write_graph"]
-
 LAYOUT = 1
 """Raised when columns or the names of a passage change their meaning; a file of another layout is rebuilt."""
 
@@ -39,12 +37,13 @@ alone names, by rows: hash and level.
 
 
 class GraphFile(NamedTuple):
-    """An opened file: the change it has reached, its columns as numbers, its stamp and its place."""
+    """An opened file: the change it has reached, its columns as numbers, its stamp, its sums and whose it is."""
 
     seq: int
     columns: Mapping[str, memoryview]
     stamp: tuple[int, ...]
     sums: Mapping[str, Sequence[int]]
+    owner: str
 
 
 def read_graph(folder: Path, owner: str = "") -> GraphFile | None:
@@ -96,7 +95,7 @@ def _parsed(data: memoryview, owner: str, stamp: tuple[int, ...]) -> GraphFile |
         at += -(-size // 8) * 8
     if tuple(columns) != COLUMNS:
         raise ValueError("its columns are others")
-    return GraphFile(int(seq), columns, stamp, sums)
+    return GraphFile(int(seq), columns, stamp, sums, made_for)
 
 
 _WIDTHS: Mapping[Any, int] = {"B": 1, "H": 2, "I": 4, "q": 8}

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from findling.domain.resources import Chunk, Document
     from findling.stores.graph.graph_arrays import GraphArrays, NamedRow
 
-__all__ = ["NO_COLUMNS", "EditedGraph", "EntityGraph", "GraphView", "graph_owner"]
-
-
 _RULES = 2
 """The version of the rules of `text.mining`: a graph that others have made is made anew."""
 

@@ -27,18 +27,6 @@ from findling.stores.filesystem import discard
 from findling.stores.keyword.entries import PreparedResource, entries, schema
 from findling.stores.keyword.segment_files import DamageGuard
 
-__all__ = [
-    "SEGMENT",
-    "Links",
-    "Segment",
-    "TermBlock",
-    "discard_segment",
-    "pack_terms",
-    "read_segment",
-    "read_terms",
-    "write_segment",
-]
-
 SEGMENT = ".seg"
 """The end of the name of a segment's folder."""
 

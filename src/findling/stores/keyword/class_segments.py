@@ -35,8 +35,6 @@ from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.segment_files import OpenedIndex, damaged_parts, made_for, new_index
 from findling.stores.lock import WriteLock
 
-__all__ = ["ClassSegments", "discard_classes"]
-
 _LEAST_CHARACTERS = 250_000
 """A segment of so much text is replaced in 30 ms of CPU. Twice as much takes 45 ms, and searches cost a third less."""
 

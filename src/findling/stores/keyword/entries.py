@@ -16,8 +16,6 @@ from findling.stores.keyword.term_weights import PAD
 from findling.text.analysis.analysis import chunk_terms, index_form
 from findling.text.analysis.scripts import is_mostly_unspaced
 
-__all__ = ["PADDING", "PreparedResource", "entries", "length_field", "padding", "prepare", "schema"]
-
 PADDING = 20
 """Words by which a passage of prose counts longer than it is. A few words more or less say nothing about a turn of a
 chat, and much about an abstract: the length of a turn of 20 words counts half as much, that of 200 words nine tenths.

@@ -18,8 +18,6 @@ from findling.stores.keyword.leg import IndexedLeg
 from findling.stores.keyword.segment_files import DamageGuard, OpenedIndex, open_index
 from findling.text.query.patterns import coded, fold, trigram_form
 
-__all__ = ["EXACT_LAYOUT", "TrigramLeg", "exact_owner"]
-
 EXACT_LAYOUT = 1
 """Raised when the fields of an entry or their terms change; an index of another layout is rebuilt."""
 

@@ -37,9 +37,7 @@ from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_te
 if TYPE_CHECKING:
     from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker
 
-__all__ = ["Leaves", "Memory", "ScoredQuery", "unsaid"]
-
-_RARE_FORM = 0.1
+RARE_FORM = 0.1
 """Weight of a form that is too rare to be scored by itself, as a share of the word's."""
 
 _MOST_EXPANSIONS = 16_000
@@ -215,7 +213,7 @@ class Leaves:
             rest = [self._make.regex_query(self._schema, field, f"{re.escape(prefix)}.*") for field in weights]
         elif forms.more:
             rest = [self._make.term_set_query(self._schema, field, words) for field in weights if words]
-        queries += [self._make.const_score_query(query, _RARE_FORM * worth) for query in rest]
+        queries += [self._make.const_score_query(query, RARE_FORM * worth) for query in rest]
         return ScoredQuery(_best_of(self._make, queries, OTHER_FORMS), self._most(worth, weights))
 
     def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> EngineQuery:

@@ -38,8 +38,6 @@ from findling.stores.keyword.segment_files import (
 from findling.stores.keyword.term_weights import LiveIndex, SegmentStatistics
 from findling.text.query.tree import asks_for_text
 
-__all__ = ["IndexedLeg", "TantivyLeg"]
-
 _HEAP_BYTES = 64_000_000
 """Memory of the one indexing thread; 200 MB measured no faster."""
 

@@ -35,8 +35,6 @@ from findling.stores.keyword.segment_files import (
 from findling.stores.keyword.term_weights import LiveIndex
 from findling.stores.vectors.vector_files import writing
 
-__all__ = ["Entries", "adopt_index", "count_entries", "live_index"]
-
 _META = "meta.json"
 _MANAGED = ".managed.json"
 _OWN = frozenset(

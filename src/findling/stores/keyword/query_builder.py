@@ -15,9 +15,22 @@ from tantivy import FieldType, Occur
 
 from findling.domain.backends import Scoring
 from findling.domain.errors import InvalidValueError
-from findling.domain.queries import CONDITIONS, All, Any, Field, Filters, Node, Not, Pattern, Range, Same
+from findling.domain.queries import (
+    COMPARED,
+    CONDITIONS,
+    PROPERTIES,
+    All,
+    Any,
+    Field,
+    Filters,
+    Node,
+    Not,
+    Pattern,
+    Range,
+    Same,
+)
 from findling.domain.resources import Resource
-from findling.stores.filtering import condition, dotted, prefixes, time_span
+from findling.stores.filtering import condition, conditions, dotted, no_property, time_span, values_held
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery, unsaid
 from findling.stores.keyword.segment_files import FORMS_FILE
 from findling.stores.keyword.term_weights import KeywordWords, counted
@@ -28,22 +41,7 @@ from findling.text.analysis.stemming import extended_table, forms_table, stemmer
 if TYPE_CHECKING:
     from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker, Statistics
 
-__all__ = [
-    "BuiltQuery",
-    "FormsFile",
-    "KeywordQuery",
-    "KeywordScope",
-    "among",
-    "everything",
-    "hits_of",
-    "named_file",
-    "rid_token",
-    "scope_tokens",
-]
-
-
-_CASELESS = ("author", "lang", "system", "tag", "type")
-_PLAIN = ("ext", "rid", *_CASELESS)
+_LITERAL = ("name", *[one.name for one in PROPERTIES.values() if one.kind in ("exact", "path")])
 
 
 def scope_tokens(resource: Resource) -> list[str]:
@@ -51,19 +49,10 @@ def scope_tokens(resource: Resource) -> list[str]:
 
     A path gives a token for itself and for every folder above it, so that a path prefix is one term.
     """
-    parts = resource.path.split("/")
-    tokens = [rid_token(resource.rid), _token("type", resource.type)]
-    tokens += [_token("path", "/".join(parts[: i + 1])) for i in range(len(parts))]
+    tokens = [_token(name, value) for name in COMPARED for value in values_held(resource, name)]
     if resource.path:
-        name = parts[-1].lower()
-        tokens += [_token("ext", name[i:]) for i, letter in enumerate(name) if letter == "." and i]
-        tokens += [_token("name", given) for given in {name, name.partition(".")[0], "/".join(parts[-2:]).lower()}]
-    for kind, value in (("lang", resource.lang), ("author", resource.author)):
-        if value:
-            tokens.append(_token(kind, value))
-    tokens += [_token("tag", tag) for tag in resource.tags]
-    systems = resource.fields.get("system", "").split(",")
-    tokens += [_token("system", system) for value in systems if (system := value.strip())]
+        parts = resource.path.lower().split("/")
+        tokens += [_token("name", given) for given in {parts[-1], parts[-1].partition(".")[0], "/".join(parts[-2:])}]
     return tokens
 
 
@@ -93,28 +82,6 @@ class KeywordScope:
         self._statistics = statistics
         self._paths: list[tuple[str, str]] | None = None
 
-    def clauses(self, filters: Filters) -> list[tuple[Occur, EngineQuery]]:
-        """One clause for each filter but the tree."""
-        wanted: list[tuple[str, Iterable[str]]] = [
-            ("ext", dotted(filters.ext)),
-            ("path", prefixes(filters)),
-            # The empty path is that of everything that lies nowhere.
-            ("path", ["", folder] if (folder := filters.within.strip("/")) else []),
-            ("type", filters.type),
-            ("lang", filters.lang),
-            ("tag", filters.tag),
-        ]
-        tokens = [[_token(kind, value) for value in values] for kind, values in wanted]
-        clauses = [(Occur.Must, self._any_of(given)) for given in tokens if given]
-        if filters.author:
-            clauses.append((Occur.Must, self._written_by(filters.author)))
-        if filters.not_ext:
-            unwanted = self._any_of([_token("ext", ext) for ext in dotted(filters.not_ext)])
-            clauses.append((Occur.MustNot, unwanted))
-        if (span := time_span(filters)) is not None:
-            clauses.append((Occur.Must, self._changed_within(span)))
-        return clauses
-
     def query(self, node: Field | Range) -> EngineQuery:
         """The chunks of the resources for which it holds. Raises InvalidValueError for an unknown property."""
         if isinstance(node, Range):
@@ -123,14 +90,16 @@ class KeywordScope:
         if node.name == "cid":
             cids = self._make.term_set_query(self._schema, "cid", [int(value) for value in node.values])
             return self._make.const_score_query(cids, 0.0)
-        if node.name == "path":
+        if node.name == "folder":
+            return self._any_of([_token("path", folder) for folder in node.values])
+        if node.name not in COMPARED:
+            raise no_property(node.name)
+        kind = PROPERTIES[node.name].kind
+        if kind == "path":
             return self._any_of(self._tokens_of_paths(node))
-        if node.name == "author":
+        if kind == "names":
             return self._written_by(node.values)
-        if node.name not in _PLAIN:
-            names = ", ".join(sorted(["path", *_PLAIN]))
-            raise InvalidValueError(f"resources have no property {node.name!r}", hint=f"one of {names}")
-        values = dotted(node.values) if node.name == "ext" else node.values
+        values = dotted(node.values) if kind == "ending" else node.values
         return self._any_of([_token(node.name, value) for value in values])
 
     def named(self, text: str, worth: float) -> EngineQuery | None:
@@ -193,7 +162,7 @@ _ESCAPED = r"%([0-9a-f]+);"
 def _token(kind: str, value: str) -> str:
     # tantivy splits the field at white space, so a value must not bring any of its own; and it takes no halves of
     # surrogate pairs, which is what bytes that are no UTF-8 arrive as.
-    value = value.lower() if kind in _CASELESS else value
+    value = value if kind in _LITERAL else value.lower()
     # Spaces and halves of pairs are not printable; the look takes a tenth of the time of the pattern.
     if " " in value or "%" in value or not value.isprintable():
         value = _UNSAFE.sub(lambda m: f"%{ord(m.group()):x};", value)
@@ -319,13 +288,16 @@ class KeywordQuery:
         return self._make.boolean_query(clauses if ranked is None else [*clauses, (Occur.Should, ranked)])
 
     def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, EngineQuery]] | None:
-        if filters == _NO_FILTERS:
-            return []
-        clauses = self._scope.clauses(filters)
-        if filters.where is None:
-            return clauses
-        where = self._part(filters.where, self._leaves(weights)).query
-        return None if where is None else [*clauses, (Occur.Must, self._make.const_score_query(where, 0.0))]
+        clauses: list[tuple[Occur, EngineQuery]] = []
+        for node in conditions(filters) if filters != _NO_FILTERS else ():
+            is_excluded = isinstance(node, Not)
+            query = self._part(node.node if isinstance(node, Not) else node, self._leaves(weights)).query
+            if query is not None:
+                query = query if isinstance(node, CONDITIONS) else self._make.const_score_query(query, 0.0)
+                clauses.append((Occur.MustNot if is_excluded else Occur.Must, query))
+            elif not is_excluded:
+                return None
+        return clauses
 
     def _part(self, node: Node, leaves: Leaves) -> ScoredQuery:
         if isinstance(node, (Any, Same)):

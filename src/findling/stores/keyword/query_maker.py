@@ -11,8 +11,6 @@ from typing import Any, Protocol, TypeAlias
 
 from tantivy import FieldType, Occur
 
-__all__ = ["EngineQuery", "EngineSchema", "QueryMaker", "Statistics"]
-
 EngineQuery: TypeAlias = Any
 """A query of the engine that made it; rules only put queries together."""
 

@@ -28,39 +28,8 @@ from findling.text.analysis.analysis import FINGERPRINT
 if TYPE_CHECKING:
     import tantivy  # a look at the notes does not load it
 
-__all__ = [
-    "CHECKED_AT_ONCE",
-    "FORMS_FILE",
-    "LAYOUT",
-    "NOTE_FILE",
-    "PARTS_FILE",
-    "POSTINGS_LAYOUT",
-    "DamageGuard",
-    "LegNote",
-    "LegState",
-    "OpenedIndex",
-    "content_end",
-    "damaged_parts",
-    "files_of",
-    "has_deleted",
-    "made_for",
-    "new_index",
-    "note_parts",
-    "open_index",
-    "read_opstamp",
-    "read_state",
-    "unsound_part",
-    "with_footer",
-    "write_error",
-    "write_note",
-]
-
-
 LAYOUT = 6
 """Raised when the fields of `entries` or their values change; an index of another layout is rebuilt."""
-
-POSTINGS_LAYOUT = 5
-"""The same for the rows of `posting_segments`, and for the terms that they are made of."""
 
 NOTE_FILE = "absorbed.json"
 

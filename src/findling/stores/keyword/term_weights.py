@@ -22,27 +22,6 @@ if TYPE_CHECKING:
     from findling.stores.keyword.query_maker import Statistics
     from findling.text.analysis.spelling import Spellings
 
-__all__ = [
-    "INFLECTED",
-    "IN_A_ROW",
-    "NAMED_FILE",
-    "NAMED_STEM",
-    "OTHER_FORMS",
-    "PAD",
-    "UNADDED",
-    "Form",
-    "Forms",
-    "KeywordWords",
-    "LiveIndex",
-    "SegmentStatistics",
-    "begins_longer_terms",
-    "counted",
-    "is_added",
-    "most_of_word",
-    "repeated",
-]
-
-
 INFLECTED = 0.8
 """Weight of a form that differs from what was typed: better than 1 on all seven development sets, by .001 to .007."""
 
@@ -67,7 +46,7 @@ not added to those of the body, the better of both counts. NDCG@10 on the first 
 set: added .912, the better one .923; one field for everything, the reference, .924. For words adding is better:
 hotpotqa .811 against .782, cacm .516 against .449."""
 
-_REPEATED_K = 8.0
+REPEATED_K = 8.0
 """Pace at which repetitions of a word in a query wear off: said twice it counts 1.8, said four times 3."""
 
 
@@ -94,7 +73,7 @@ def most_of_word(terms: Iterable[tuple[str, float, bool]]) -> float:
 
 def repeated(times: int) -> float:
     """The weight of a word that is said so often in a query."""
-    return (_REPEATED_K + 1) * times / (_REPEATED_K + times)
+    return (REPEATED_K + 1) * times / (REPEATED_K + times)
 
 
 def counted(nodes: Iterable[Node]) -> list[tuple[Node, float]]:
@@ -114,7 +93,7 @@ def _said(node: Node) -> object:
     return type(node), getattr(node, "field", ""), is_compound(node.text), *row_terms(node.text)
 
 
-_MOST_FORMS = 24
+MOST_FORMS = 24
 """Forms of one word that are scored, the frequent ones first."""
 
 _MOST_KNOWN = 200
@@ -280,20 +259,20 @@ class KeywordWords:
             standing, found = {}, {}
         if term not in found and self.fields(term, fields):
             found[term] = self.frequency(fields[0], term)
-        return self._forms(found, [*_frequent(found, _MOST_FORMS), term], fields, {term: 1.0}, standing)
+        return self._forms(found, [*_frequent(found, MOST_FORMS), term], fields, {term: 1.0}, standing)
 
     def begun(self, prefix: str, fields: Sequence[str]) -> Forms:
         """The words that begin so."""
         standing = self._begun(prefix, fields)
         found = _main_counts(standing)
-        return self._forms(found, [*_frequent(found, _MOST_FORMS), prefix], fields, {prefix: 1.0}, standing)
+        return self._forms(found, [*_frequent(found, MOST_FORMS), prefix], fields, {prefix: 1.0}, standing)
 
     def close(self, term: str, distance: int, fields: Sequence[str]) -> tuple[Forms, list[str]]:
         """The words within so many edits, of which the nearest are scored, and all of them."""
         near = current_budget().once((self, term, distance), lambda: self._near(term, distance))
         weights = {word: INFLECTED**edits for word, _, edits in near}
         found = {word: self.frequency(fields[0], word) for word in weights if self.fields(word, fields)}
-        return self._forms(found, [*found][:_MOST_FORMS], fields, weights, {}), [*found]
+        return self._forms(found, [*found][:MOST_FORMS], fields, weights, {}), [*found]
 
     def spellings(self) -> Spellings:
         """The vocabulary by the lengths of its words, made at the first call."""

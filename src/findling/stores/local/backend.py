@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
-from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
-from findling.domain.errors import DiskFullError, NotIndexedError, ReadOnlyError, StoreDamagedError
-from findling.stores.local.identity import (
-    EXACT,
-    GRAPH,
-    STORE_FILE,
-    VIEWS,
-    describe_loss,
-    forget_identity,
-    keyword_folder,
-    note_identity,
-    put_store_aside,
-    remove_drafts,
-    vector_folder,
-)
+from findling.domain.backends import EXACT, KEYWORD, VIEWS, BackendLock, Capabilities, StoreIdentity
+from findling.domain.errors import DiskFullError, FindlingError, NotIndexedError, ReadOnlyError, StoreDamagedError
+from findling.stores.local.legs import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, folder_legs, forget_identity
 from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from findling.domain.backends import GraphLeg, LimitedLegs, VectorTable
-    from findling.domain.ports import ExactLeg, KeywordLeg, TruthStore
+    from findling.domain.backends import LegStore
+    from findling.domain.ports import TruthStore
     from findling.domain.reports import Check
-
-__all__ = ["LocalBackend", "LocalLegs"]
 
 
 class LocalLegs:
@@ -39,93 +27,13 @@ class LocalLegs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._legs = folder_legs(folder, self._prepare)
+        self.legs: Mapping[str, LegStore[Any]] = self._legs
 
     def lock(self, name: str = "write") -> BackendLock:
         from findling.stores.lock import WriteLock
 
         return WriteLock(self.folder / f"{name}.lock")
-
-    def keyword_leg(self, store_id: str, unit: str) -> KeywordLeg:
-        from findling.stores.keyword.leg import TantivyLeg
-        from findling.stores.keyword.segment_files import DamageGuard
-
-        folder = keyword_folder(self.folder, unit)
-        DamageGuard(folder).check()
-        return TantivyLeg.open(folder, store_id=store_id, unit=unit)
-
-    def has_keyword_leg(self, unit: str) -> bool:
-        return keyword_folder(self.folder, unit).exists()
-
-    def keyword_seq(self, store_id: str, unit: str) -> int:
-        from findling.stores.keyword.segment_files import made_for, read_state
-
-        try:
-            state = read_state(keyword_folder(self.folder, unit))
-        except ValueError:
-            return 0  # opening it reports the damage
-        return state.seq if state is not None and state.note.made_for == made_for(store_id, unit) else 0
-
-    def discard_keyword_leg(self, unit: str) -> None:
-        from findling.stores.filesystem import discard
-
-        discard(keyword_folder(self.folder, unit))
-
-    def limited_legs(self, store_id: str, unit: str) -> LimitedLegs:
-        from findling.stores.keyword.class_segments import ClassSegments
-
-        return ClassSegments(self.folder / VIEWS, store_id=store_id, unit=unit)
-
-    def discard_limited_legs(self) -> None:
-        from findling.stores.keyword.class_segments import discard_classes
-
-        discard_classes(self.folder / VIEWS)
-
-    def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
-        from findling.stores.vectors.vector_matrix import VectorMatrix
-
-        folder, made_for = vector_folder(self.folder, model), f"{store_id}|{model}"
-        return VectorMatrix.open(folder, made_for=made_for, dimensions=dimensions)
-
-    def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
-        from findling.stores.vectors.vector_files import read_header
-
-        header = read_header(vector_folder(self.folder, model))
-        return header.state if header is not None and header.made_for == f"{store_id}|{model}" else {}
-
-    def discard_vectors(self, model: str | None = None) -> None:
-        from findling.stores.filesystem import discard
-
-        for folder in self.folder.glob("vectors-*") if model is None else [vector_folder(self.folder, model)]:
-            discard(folder)
-
-    def exact_leg(self, store_id: str) -> ExactLeg:
-        from findling.stores.keyword.exact_leg import TrigramLeg
-        from findling.stores.keyword.segment_files import DamageGuard
-
-        folder = self.folder / EXACT
-        DamageGuard(folder, "exact leg").check()
-        return TrigramLeg.open(folder, store_id=store_id)
-
-    def has_exact_leg(self) -> bool:
-        return (self.folder / EXACT).exists()
-
-    def discard_exact_leg(self) -> None:
-        from findling.stores.filesystem import discard
-
-        discard(self.folder / EXACT)
-
-    def graph_leg(self, store_id: str) -> GraphLeg:
-        from findling.stores.graph.graph_leg import EntityGraph
-
-        return EntityGraph.open(self.folder / GRAPH, store_id=store_id)
-
-    def has_graph_leg(self) -> bool:
-        return (self.folder / GRAPH).exists()
-
-    def discard_graph_leg(self) -> None:
-        from findling.stores.filesystem import discard
-
-        discard(self.folder / GRAPH)
 
     def listen(self) -> AbstractContextManager[Callable[[float], object]] | None:
         return None
@@ -136,21 +44,11 @@ class LocalLegs:
     def examine(self) -> Iterable[Check]:
         return ()
 
-    def damage(self) -> list[str]:
-        from findling.stores.keyword.class_files import SEGMENT
-        from findling.stores.keyword.segment_files import damaged_parts
+    def _prepare(self, folder: Path, owner: str) -> None:
+        """Do nothing before a leg of this owner is opened: it is made here."""
 
-        folders = (
-            *sorted(self.folder.glob("keyword*")),
-            self.folder / EXACT,
-            *sorted(self.folder.glob(f"{VIEWS}/*{SEGMENT}")),
-        )
-        found = [(folder, damaged_parts(folder)) for folder in folders]
-        if self.has_graph_leg():
-            from findling.stores.graph.graph_file import damaged_columns
-
-            found.append((self.folder / GRAPH, damaged_columns(self.folder / GRAPH)))
-        return [f"{', '.join(wrong)} in {at}: not what was written; nothing is lost" for at, wrong in found if wrong]
+    def offer_legs(self, store: TruthStore) -> None:
+        """Leave nothing: nobody else derives legs from this truth."""
 
     def frozen(self, store: TruthStore) -> AbstractContextManager[TruthStore] | None:
         return None
@@ -158,7 +56,7 @@ class LocalLegs:
     def settle(self, store: TruthStore) -> None:
         from findling.stores.keyword.segment_files import note_parts
 
-        for folder in (*self.folder.glob("keyword*"), self.folder / EXACT):
+        for folder in (*self._legs[KEYWORD].folders(), *self._legs[EXACT].folders()):
             note_parts(folder)
         if any((self.folder / "snapshots").glob(".*")):
             from findling.stores.local.snapshot_files import sweep_if_idle
@@ -169,9 +67,7 @@ class LocalLegs:
 class LocalBackend(LocalLegs):
     """Implements `Backend` in one folder. `snapshot_bytes` limits automatic snapshots."""
 
-    capabilities = Capabilities(
-        check=True, compact=True, snapshots=True, statistics="visible", vectors="ann", regex=True, graph=True
-    )
+    capabilities = Capabilities(check=True, compact=True, snapshots=True, statistics="visible", vectors="ann")
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -232,10 +128,18 @@ class LocalBackend(LocalLegs):
         save_before_migration(self.folder, self.snapshot_bytes)
 
     def create_store(self, *, anew: bool = False, before: Callable[[], None] = lambda: None) -> None:
-        remove_drafts(self.folder)
+        self._remove_drafts()
         if not (_store_bytes(self._files[0]) if anew else self.exists() and _store_bytes(self._files[0])):
             before()
             SqliteStore.open(self.folder / STORE_FILE).close()
+
+    def _remove_drafts(self) -> None:
+        """Delete drafts of killed processes; the lock is held. Callers' legs have a lock of their own."""
+        places = [place for name, legs in self._legs.items() if name != VIEWS for place in legs.folders()]
+        drafts = (place.glob(pattern) for place in places for pattern in ("*.new", ".tmp*"))
+        for draft in chain(self.folder.glob(".*.new"), *drafts):
+            with suppress(OSError):
+                draft.unlink()
 
     def identify(self, store: TruthStore, *, accepts_older: bool = False) -> None:
         is_set_back = accepts_older and describe_loss(self.folder, store)
@@ -246,8 +150,18 @@ class LocalBackend(LocalLegs):
         forget_identity(self.folder)
 
     def put_store_aside(self) -> str | None:
-        aside = put_store_aside(self.folder)
-        return None if aside is None else str(aside)
+        """Rename a damaged store, for recovery by hand; return its path, if there was one."""
+        from findling.stores.filesystem import FileErrors
+
+        path, aside = self.folder / STORE_FILE, self.folder / DAMAGED_FILE
+        had_store = bool(_store_bytes(path))
+        forget_identity(self.folder)
+        with FileErrors(self.folder):
+            # The log first: it must never pass for one of the new store.
+            for suffix in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
+        return str(aside) if had_store else None
 
     def version(self) -> Hashable:
         return tuple(map(_stamp, self._files))
@@ -293,3 +207,93 @@ def _store_bytes(store: Path) -> int | None:
         return store.stat().st_size
     except OSError:
         return None
+
+
+_SIGNS = ("manifest.json", "snapshots", "keyword/meta.json", "keyword-page/meta.json")
+"""Files that lie beside a store alone: each is a sign that there was one."""
+
+
+class Identity(NamedTuple):
+    """A note about a store: its id, the number of its latest change, and its counts of what is no file."""
+
+    store_id: str
+    seq: int
+    holds: Mapping[str, int]
+
+
+def read_identity(folder: Path) -> Identity | None:
+    """The note; None when it is missing or unreadable, until the next write."""
+    with suppress(OSError, ValueError):
+        text, _, noted = (folder / IDENTITY_FILE).read_bytes().rpartition(b"sum\t")
+        if int(noted) == crc32(text):
+            (_, store_id), (_, seq), *holds = (line.split("\t") for line in text.decode().splitlines())
+            return Identity(store_id, int(seq), {kind: int(count) for kind, count in holds})
+    return None
+
+
+def note_identity(folder: Path, store: TruthStore) -> Identity:
+    """Note the identity of a store, and return it. The caller holds the write lock.
+
+    The note is not synced: an older one after a power cut does no harm.
+    """
+    from findling.stores.filesystem import write_whole
+
+    found = Identity(store.get_meta("store_id") or "", store.seq(), store.made_counts())
+    if found == read_identity(folder):
+        return found
+    # Plain lines, since every search reads them: the modules of JSON would take it 4 ms to load.
+    rows = (("store", found.store_id), ("seq", found.seq), *sorted(found.holds.items()))
+    text = "".join(f"{name}\t{value}\n" for name, value in rows).encode()
+    # On a full disk the old note stays, which knows less.
+    with suppress(FindlingError, OSError):
+        write_whole(folder / IDENTITY_FILE, text + b"sum\t%d\n" % crc32(text), durable=False)
+    return found
+
+
+def describe_loss(folder: Path, store: TruthStore | None, *, accepts_older: bool = False) -> str:
+    """The loss of the store against its note, in one sentence; empty without one.
+
+    `store` is None when the file is gone or empty. With `accepts_older`, a store of this workspace may know less.
+    """
+    path = folder / STORE_FILE
+    if store is None:
+        if not any((folder / sign).exists() for sign in (IDENTITY_FILE, *_SIGNS)):
+            return ""
+        # Made meanwhile by another process: its signs came after it.
+        if path.exists() and path.stat().st_size:
+            return ""
+        return f"{path} is {'empty' if path.exists() else 'gone'}, and with it {_held(read_identity(folder))}"
+    while (noted := read_identity(folder)) is not None:
+        own = store.get_meta("store_id") or ""
+        if own == noted.store_id and (accepts_older or store.seq() >= noted.seq):
+            return ""
+        # A restore deletes the note, then replaces the store.
+        if noted == read_identity(folder):
+            if own != noted.store_id:
+                if _is_known_to_legs(folder, own):
+                    return ""  # the note is that of another workspace; the next write corrects it
+                what = f"{path} is not the store of this workspace, says {IDENTITY_FILE} beside it"
+                return f"{what}; that one is gone, and with it {_held(noted)}"
+            lost = noted.seq - store.seq()
+            return f"{path} is an older one: its latest changes are missing: {lost:,}; there was {_held(noted)}"
+    return ""
+
+
+def identity_problem(folder: Path) -> str:
+    """The problem of a damaged note; empty without one."""
+    is_there = (folder / IDENTITY_FILE).exists()
+    return f"{folder / IDENTITY_FILE} is damaged; nothing is lost" if is_there and read_identity(folder) is None else ""
+
+
+def _is_known_to_legs(folder: Path, store_id: str) -> bool:
+    """Whether the vectors beside a store were made from it."""
+    with suppress(OSError):
+        return any(f'"{store_id}|'.encode() in header.read_bytes() for header in folder.glob("vectors-*/header.json"))
+    return False
+
+
+def _held(noted: Identity | None) -> str:
+    if noted is None:
+        return "all that was in it and is no file"
+    kinds = ", ".join(f"{count:,} of type {kind}" for kind, count in sorted(noted.holds.items()) if count)
+    return f"what no file holds: {kinds}" if kinds else "nothing that the files do not hold"

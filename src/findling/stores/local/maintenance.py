@@ -7,35 +7,27 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
+from findling.domain.backends import KEYWORD, VIEWS
 from findling.domain.errors import CorruptError
 from findling.domain.ports import LegIndex
-from findling.stores.filesystem import discard, file_size, sync_folder
-from findling.stores.graph.graph_file import is_foreign
-from findling.stores.graph.graph_leg import EntityGraph, graph_owner
+from findling.stores.filesystem import file_size, sync_folder
 from findling.stores.keyword.class_segments import discard_classes
-from findling.stores.keyword.exact_leg import TrigramLeg, exact_owner
-from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.merge import Entries, adopt_index, count_entries
-from findling.stores.keyword.segment_files import read_state, unsound_part
-from findling.stores.local.identity import DAMAGED_FILE, EXACT, GRAPH, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
+from findling.stores.keyword.segment_files import unsound_part
+from findling.stores.local.legs import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, folder_legs
 from findling.stores.sqlite.backup import copy_store
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
-from findling.stores.vectors.vector_files import MatrixHeader, read_header
 
 __all__ = [
     "FREE_SHARE",
-    "Matrix",
     "absorbed_by_all",
     "check_legs",
     "copy_folder",
     "drop_wishes",
     "is_worthwhile",
-    "matrices",
     "measure_parts",
     "remove_stale",
     "rewrite_parts",
@@ -45,15 +37,6 @@ __all__ = [
 
 _LEAST_BYTES = 4 << 20
 """The least unused space that makes a rewrite worthwhile."""
-
-_LEAST_ENTRIES = 1_000
-"""The same for rows of a matrix."""
-
-_DEAD_SHARE = 0.1
-"""The share of deleted entries from which on a keyword leg is rewritten, however small it is.
-
-They count in no score. Until then each first question for a word counts the entries in which it lives, 10 µs or more,
-and every process that opens the leg makes up for them, 1.5 ms."""
 
 _OTHER_FILES = frozenset(
     {
@@ -72,27 +55,6 @@ _UNUSED_S = 30 * 86_400.0
 """The age from which on a part without writes counts as unused."""
 
 
-class Matrix(NamedTuple):
-    """A folder with vectors, and its header."""
-
-    folder: Path
-    header: MatrixHeader
-
-    @property
-    def dead_share(self) -> float:
-        """The dead rows as a share of all."""
-        return self.header.dead / self.header.rows if self.header.rows else 0.0
-
-
-def matrices(folder: Path) -> Iterator[Matrix]:
-    """The vectors of a workspace, without unreadable ones, which a search repairs."""
-    for place in sorted(folder.glob("vectors-*")):
-        with suppress(CorruptError):
-            header = read_header(place)
-            if header is not None:
-                yield Matrix(place, header)
-
-
 def is_worthwhile(folder: Path, unit: str) -> bool:
     """Whether a good part of a workspace is unused; a look at three headers, some 2 ms. Raises CorruptError."""
     if not (folder / STORE_FILE).exists():
@@ -100,20 +62,14 @@ def is_worthwhile(folder: Path, unit: str) -> bool:
     pages = count_pages(folder / STORE_FILE)
     if pages.free_share >= FREE_SHARE and pages.free * pages.size >= _LEAST_BYTES:
         return True
-    if _has_many_dead(count_entries(keyword_folder(folder, unit))):
-        return True
-    return any(one.dead_share >= FREE_SHARE and one.header.dead >= _LEAST_ENTRIES for one in matrices(folder))
+    return any(legs.is_worn(unit) for legs in folder_legs(folder).values())
 
 
 def check_legs(folder: Path) -> None:
     """Check the files of legs that nobody has checked lately; the next one that opens a damaged leg rebuilds it."""
-    for place in (*folder.glob("keyword*"), folder / EXACT):
-        unsound_part(place)
-
-
-def _has_many_dead(entries: Entries) -> bool:
-    """Whether so many entries are deleted that searches take longer."""
-    return entries.deleted > 0 and entries.deleted_share >= _DEAD_SHARE
+    for legs in folder_legs(folder).values():
+        for place in legs.folders():
+            unsound_part(place)
 
 
 def trim_changes(folder: Path, store_id: str) -> int:
@@ -136,55 +92,19 @@ def rewrite_parts(
 ) -> Iterator[str]:
     """Rewrite the parts of which enough is unused, or all of them, and name each. The caller holds the write lock.
 
-    `fill` has a new keyword leg catch up, which then takes the place of the present one.
+    `fill` has a new leg catch up, which then takes the place of the present one.
     """
-    opens: dict[Path, Callable[[Path], TantivyLeg | TrigramLeg]] = {
-        keyword_folder(folder, unit): lambda fresh: TantivyLeg.open(fresh, store_id=store_id, unit=unit),
-        folder / EXACT: lambda fresh: TrigramLeg.open(fresh, store_id=store_id),
-    }
-    for place, opened in opens.items():
-        entries = count_entries(place)
-        if entries.all and (full or _has_many_dead(entries)):
-            with _aside(place) as fresh:
-                with closing(opened(fresh)) as leg:
-                    fill(leg)
-                adopt_index(fresh, place)
-            yield _part(place.name)
-    for matrix in matrices(folder):
-        if matrix.header.dead and (full or matrix.dead_share >= FREE_SHARE):
-            from findling.stores.vectors.vector_matrix import rewrite_matrix
-
-            rewrite_matrix(matrix.folder, matrix.header)
-            yield matrix.folder.name
+    for legs in folder_legs(folder).values():
+        yield from legs.rewritten(store_id, unit, full, fill)
     if full or count_pages(folder / STORE_FILE).free_share >= FREE_SHARE:
         rewrite_store(folder / STORE_FILE)
         yield "truth store"
     fold_log(folder / STORE_FILE)
 
 
-@contextmanager
-def _aside(place: Path) -> Iterator[Path]:
-    """A folder beside another one, which is gone in the end."""
-    fresh = place.with_name(f"{place.name}.fresh")
-    discard(fresh)
-    try:
-        yield fresh
-    finally:
-        discard(fresh)
-
-
 def measure_parts(folder: Path) -> dict[str, int]:
     """The bytes of every part of a workspace, without its snapshots."""
-    parts = {
-        "truth store": 0,
-        "write-ahead log": 0,
-        "keyword leg": 0,
-        "exact leg": 0,
-        "graph leg": 0,
-        "vectors": 0,
-        "views": 0,
-        "other": 0,
-    }
+    parts = dict.fromkeys(("truth store", "write-ahead log", *map(_part, folder_legs(folder)), "other"), 0)
     for path in folder.rglob("*"):
         top = path.relative_to(folder).parts[0]
         if top != "snapshots":
@@ -197,17 +117,8 @@ def absorbed_by_all(folder: Path, store_id: str) -> int | None:
 
     The legs of callers with limited rights are not among them: they do not go by the log.
     """
-    own = (one.header for one in matrices(folder) if one.header.made_for.partition("|")[0] == store_id)
-    reached = [header.state.get("seq", 0) for header in own]
-    for place in folder.glob("keyword*"):
-        unit = place.name.removeprefix("keyword").removeprefix("-") or "chunk"
-        with suppress(CorruptError):
-            reached.append(TantivyLeg.open(place, store_id=store_id, unit=unit).seq())
-    if (folder / EXACT).exists():
-        with suppress(CorruptError):
-            reached.append(TrigramLeg.open(folder / EXACT, store_id=store_id).seq())
-    with suppress(CorruptError):
-        reached.append(EntityGraph.open(folder / GRAPH, store_id=store_id).seq())
+    followers = [legs for name, legs in folder_legs(folder).items() if name != VIEWS]
+    reached = chain.from_iterable(legs.reached(store_id) for legs in followers)
     # A leg that has absorbed nothing starts from nothing, with any log.
     return min(filter(None, reached), default=None)
 
@@ -231,18 +142,11 @@ def remove_stale(folder: Path, *, store_id: str, unit: str, models: frozenset[st
 def _stale(folder: Path, store_id: str, unit: str, models: frozenset[str]) -> Iterator[Path]:
     # Left by processes that were killed while they deleted a workspace, or made a leg aside.
     yield from (path for path in folder.parent.glob(".deleted-*") if _was_workspace(path))
-    yield from (*folder.glob("keyword*.fresh"), *folder.glob(f"{EXACT}.fresh"))
-    for matrix in matrices(folder):
-        owner, _, model = matrix.header.made_for.partition("|")
-        if owner != store_id or model not in models:
-            yield matrix.folder
-    state = read_state(folder / EXACT) if (folder / EXACT).exists() else None
-    if state is not None and state.note.made_for != exact_owner(store_id):
-        yield folder / EXACT
-    if (folder / GRAPH).exists() and is_foreign(folder / GRAPH, graph_owner(store_id)):
-        yield folder / GRAPH
-    own = keyword_folder(folder, unit)
-    others = (path for path in folder.glob("keyword*") if path != own and path.suffix != ".fresh")
+    yield from folder.glob("*.fresh")
+    for legs in folder_legs(folder).values():
+        yield from legs.foreign(store_id, models)
+    words = folder_legs(folder)[KEYWORD]
+    others = (path for path in words.folders() if path != words.folder(unit))
     yield from _unused([*others, *folder.glob(f"{DAMAGED_FILE}*")])
 
 
@@ -273,14 +177,7 @@ def _part(top: str) -> str:
         return "truth store"
     if top.startswith(f"{STORE_FILE}-"):
         return "write-ahead log"
-    starts = (
-        ("keyword", "keyword leg"),
-        (EXACT, "exact leg"),
-        (GRAPH, "graph leg"),
-        ("vectors-", "vectors"),
-        (VIEWS, "views"),
-    )
-    return next((part for start, part in starts if top.startswith(start)), "other")
+    return next((legs.label for name, legs in folder_legs(Path()).items() if top.startswith(name)), "other")
 
 
 _NOT_COPIED = (

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,31 +18,9 @@ from findling import __version__
 from findling.domain.errors import CorruptError, FindlingError, FormatError, InvalidValueError, PathNotFoundError
 from findling.domain.values import read_json
 from findling.stores.filesystem import FileErrors, check_room, sync_folder, write_whole
-from findling.stores.local.identity import STORE_FILE
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.backup import copy_store, find_damage, read_facts
 from findling.stores.sqlite.schema import FORMAT
-
-__all__ = [
-    "FOLDER",
-    "LOCK_FILE",
-    "OF_DAMAGED",
-    "SUFFIX",
-    "Snapshot",
-    "check_format",
-    "check_name",
-    "default_name",
-    "delete_snapshot",
-    "examine",
-    "find_snapshots",
-    "read_snapshot",
-    "require_room",
-    "store_file",
-    "sweep",
-    "sweep_if_idle",
-    "way_back",
-    "write_snapshot",
-]
 
 FOLDER = "snapshots"
 """The folder of a workspace that holds its snapshots."""
@@ -95,11 +74,8 @@ def check_format(snapshot: Snapshot) -> None:
 def default_name(folder: Path, prefix: str = "") -> str:
     """A new name by the present time."""
     stem = prefix + datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    name, number = stem, 1
-    while (folder / f"{name}{SUFFIX}").exists():
-        number += 1
-        name = f"{stem}-{number}"
-    return name
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    return next(name for name in names if not (folder / f"{name}{SUFFIX}").exists())
 
 
 def write_snapshot(
@@ -138,11 +114,6 @@ def write_snapshot(
     finally:
         part.unlink(missing_ok=True)
     return made
-
-
-def store_file(workspace: Path) -> Path:
-    """The store that snapshots of a workspace are made of."""
-    return workspace / STORE_FILE
 
 
 def find_snapshots(folder: Path) -> list[Snapshot]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from findling.domain.errors import FindlingError
 from findling.stores.filesystem import FileErrors, create_private, sync_folder
 from findling.stores.keyword.merge import adopt_index
-from findling.stores.local.identity import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, forget_identity, keyword_folder
+from findling.stores.local.legs import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, KeywordLegs, forget_identity
 from findling.stores.local.snapshot_files import (
     FOLDER,
     LOCK_FILE,
@@ -63,8 +63,8 @@ def take_over(staging: Path, folder: Path, unit: str, *, in_place: bool) -> Path
     fold_log(staging / STORE_FILE)
     forget_identity(folder)
     aside = _replace_store(staging / STORE_FILE, folder / STORE_FILE, in_place=in_place)
-    if (fresh := keyword_folder(staging, unit)).exists():
-        adopt_index(fresh, keyword_folder(folder, unit))
+    if (fresh := KeywordLegs(staging)).exists(unit):
+        adopt_index(fresh.folder(unit), KeywordLegs(folder).folder(unit))
     for matrix in staging.glob("vectors-*"):
         target = folder / matrix.name
         with suppress(FileNotFoundError):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
 from findling.domain.errors import NotIndexedError, ReadOnlyError, WorkspaceError
 from findling.stores.local.backend import LocalLegs
+from findling.stores.local.leg_files import leg_at, legs_in
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.places import parse_place
 
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
     from findling.domain.reports import Check
     from findling.stores.postgres.truth.store import PostgresStore
-
-__all__ = ["PostgresBackend"]
 
 _OF_HOST = frozenset({"legs", "snapshot", "upkeep", "waiting"})
 """Locks of work on the files of one host."""
@@ -64,22 +64,27 @@ class _SeenWorkspace(NamedTuple):
     store_id: str | None = None
 
 
+_looked_up: dict[tuple[str, str], _SeenWorkspace] = {}
+
+
 class PostgresBackend(LocalLegs):
     """Implements `Backend` at `postgresql://…/DATABASE#WORKSPACE`; its `folder` holds the legs of this host."""
 
-    capabilities = Capabilities(check=True, statistics="visible", vectors="ann", regex=True, graph=True)
+    capabilities = Capabilities(check=True, statistics="visible", vectors="ann")
     snapshot_bytes = 0
-    legs = "local"
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(folder)
         self.place = parse_place(url)
         self.url = self.place.shown  # messages name it
         self._connected: PostgresConnections | None = None
-        self._seen: _SeenWorkspace | None = None
         self._opened: _SeenWorkspace | None = None
         self._before: Hashable = None
         """The version when the write lock was taken."""
+        self._fetching: tuple[int, TruthStore] | None = None
+        """The thread that holds the lock of the legs, and the state of the truth that they catch up with."""
+        self._looked_for = set[str]()
+        """Legs of which this process has looked for a copy."""
 
     def __repr__(self) -> str:
         return f"PostgresBackend({self.place.shown})"
@@ -91,7 +96,7 @@ class PostgresBackend(LocalLegs):
         from findling.stores.lock import WriteLock
         from findling.stores.postgres.locks import PostgresLock
 
-        return PostgresLock(self.place, name, WriteLock(self.folder / f"{name}.lock"), lends=self.legs == "local")
+        return PostgresLock(self.place, name, WriteLock(self.folder / f"{name}.lock"))
 
     def exists(self) -> bool:
         return self._look().number is not None
@@ -119,8 +124,10 @@ class PostgresBackend(LocalLegs):
             store = PostgresStore.open(self.place, readonly=readonly)
         if readonly:
             return store
-        self._seen = None
         self._opened = self._look()
+        if self._opened.number != store.connections.ws:  # another one has its name since
+            self._seen = None
+            self._opened = self._look()
         return store
 
     def create_store(self, *, anew: bool = False, before: Callable[[], None] = lambda: None) -> None:
@@ -139,11 +146,50 @@ class PostgresBackend(LocalLegs):
             self._seen = None
             self._opened = self._look()
         self._before = self.version()
+        self._fetching = get_ident(), store
 
     def frozen(self, store: TruthStore) -> AbstractContextManager[TruthStore] | None:
         from findling.stores.postgres.truth.store import PostgresStore
 
-        return store.frozen() if isinstance(store, PostgresStore) and self._unknown_life(store) is None else None
+        known = isinstance(store, PostgresStore) and self._unknown_life(store) is None
+        return self._frozen(store) if known and isinstance(store, PostgresStore) else None
+
+    @contextmanager
+    def _frozen(self, store: PostgresStore) -> Iterator[TruthStore]:
+        with store.frozen() as frozen:
+            self._fetching = get_ident(), frozen
+            try:
+                yield frozen
+            finally:
+                self._fetching = None
+
+    def offer_legs(self, store: TruthStore) -> None:
+        from findling.stores.postgres.leg_copies import LEAST_CHANGES, read_shipped, ship, write_shipped
+
+        shipped = read_shipped(self.folder)
+        legs = list(legs_in(self.folder))
+        if all(leg.seq - shipped.get((leg.folder.name, leg.owner), 0) < LEAST_CHANGES for leg in legs):
+            return
+        lock, store_id = self.lock("copies"), store.get_meta("store_id") or ""
+        if store_id and lock.acquire(0.0):
+            try:
+                ours = [leg for leg in legs if store_id in leg.owner]
+                write_shipped(self.folder, ship(self._connections, ours, store_id))
+            finally:
+                lock.release()
+
+    def _prepare(self, folder: Path, owner: str) -> None:
+        """Have a leg that is not there be a copy from the database, once: one that is damaged then is made anew."""
+        if self._fetching is None or self._fetching[0] != get_ident() or folder.name in self._looked_for:
+            return  # only whoever holds the lock of the legs
+        from findling.stores.lock import is_held
+        from findling.stores.postgres.leg_copies import fetch
+
+        here = leg_at(folder)
+        if (here is not None and here.owner == owner and here.seq) or not is_held(self.folder / "write.lock"):
+            return
+        self._looked_for.add(folder.name)
+        fetch(self._connections, folder, owner, self._fetching[1].seq())
 
     def _unknown_life(self, store: TruthStore) -> str | None:
         """The life of the database, if the id was given in another: numbers of lost changes come again then."""
@@ -152,7 +198,10 @@ class PostgresBackend(LocalLegs):
         return None if is_known else life
 
     def forget_identity(self) -> None:
-        """Forget nothing: the database has the identity, and this host no note of it."""
+        """Drop the copies of legs instead: the database has the identity, and this host no note of it."""
+        from findling.stores.postgres.leg_copies import drop_copies
+
+        drop_copies(self._connections, self.folder)
 
     def version(self) -> Hashable:
         return self._connections.row(_VERSION) if self.exists() else None
@@ -172,10 +221,7 @@ class PostgresBackend(LocalLegs):
         number = self._look().number
         if number is None:
             return
-        from findling.stores.postgres.legs.vector_neighbours import drop_indexes
-
         with self._connections.writing() as connection, self._connections.errors:
-            drop_indexes(connection, number)
             for (table,) in connection.execute(_TABLES).fetchall():
                 connection.execute(f"DELETE FROM findling.{table} WHERE ws = {number:d}".encode())
         self._let_go()
@@ -209,7 +255,7 @@ class PostgresBackend(LocalLegs):
     def examine(self) -> Iterator[Check]:
         from findling.stores.postgres.checks import examine_server
 
-        return examine_server(self.place, self.legs)
+        return examine_server(self.place, self._connections)
 
     @property
     def _connections(self) -> PostgresConnections:
@@ -217,18 +263,31 @@ class PostgresBackend(LocalLegs):
             self._connected = PostgresConnections(self.place)
         return self._connected
 
+    @property
+    def _seen(self) -> _SeenWorkspace | None:
+        """The workspace as this process has looked it up: a command has several backends of one place."""
+        return _looked_up.get((self.place.dsn, self.place.workspace))
+
+    @_seen.setter
+    def _seen(self, seen: _SeenWorkspace | None) -> None:
+        _looked_up.pop((self.place.dsn, self.place.workspace), None)
+        if seen is not None:
+            _looked_up[self.place.dsn, self.place.workspace] = seen
+
     def _look(self) -> _SeenWorkspace:
         """The workspace as it was a moment ago at most."""
-        if self._seen is not None and time.monotonic() - self._seen.at < _TRUSTED_S:
-            return self._seen
+        seen = self._seen
+        is_fresh = seen is not None and time.monotonic() - seen.at < _TRUSTED_S
+        if seen and is_fresh and (self._connected is None or (seen.number and self._connected.is_of(seen.number))):
+            return seen
         number = self._connections.find_workspace()
         if number is None or not self._connections.is_of(number):
             self._let_go()
         if number is None:
             return _SeenWorkspace(time.monotonic(), None)  # asked anew each time: others may create it now
         row = self._connections.row("SELECT value FROM findling.meta WHERE ws = %s AND key = 'store_id'", (number,))
-        self._seen = _SeenWorkspace(time.monotonic(), number, row[0] if row else None)
-        return self._seen
+        self._seen = seen = _SeenWorkspace(time.monotonic(), number, row[0] if row else None)
+        return seen
 
     def _let_go(self) -> None:
         """Forget the number of the workspace."""

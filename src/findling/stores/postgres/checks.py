@@ -1,4 +1,4 @@
-"""Checks of a place in PostgreSQL for `findling doctor`: the server, its extensions, rights, one distance."""
+"""Checks of a place in PostgreSQL for `findling doctor`: the server, rights, a pooler, copies of legs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import FindlingError
 from findling.domain.reports import Check
+from findling.stores.postgres.leg_copies import copy_states
 from findling.stores.postgres.server.connections import SAFE_PATH, connect
 from findling.stores.postgres.server.errors import PostgresErrors
 
 if TYPE_CHECKING:
-    from findling.stores.postgres.server.connections import Connection
+    from findling.stores.postgres.server.connections import Connection, PostgresConnections
     from findling.stores.postgres.server.places import PostgresPlace
 
-__all__ = ["examine_server"]
-
 _OLDEST_SERVER = 150000
-_OLDEST_VECTORS, _GOOD_VECTORS = (0, 8), (0, 8, 4)
-"""Iterative scans of HNSW came with 0.8.0; 0.8.4 mends wrong answers of parallel builds."""
 
 _FACTS = """
 SELECT current_setting('server_version'), current_setting('server_version_num')::integer,
@@ -46,16 +43,9 @@ WHERE c.relnamespace = to_regnamespace('findling') AND c.relkind IN ('r', 'p') A
   AND a.attnum > 0 AND NOT a.attisdropped AND o.collname <> 'C'
 """
 
-_EXTENSIONS = """
-SELECT name, installed_version, default_version,
-       (SELECT quote_ident(nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-        WHERE e.extname = name)
-FROM pg_available_extensions WHERE name IN ('vector', 'pg_trgm')
-"""
 
-
-def examine_server(place: PostgresPlace, legs: str) -> Iterator[Check]:
-    """Examine the server of a place; `legs` are `local` or `server`. It never raises: an error is a check, too."""
+def examine_server(place: PostgresPlace, workspace: PostgresConnections) -> Iterator[Check]:
+    """Examine the server of a place, and copies of the legs of a workspace there. An error is a check, too."""
     try:
         connection = connect(place)
     except FindlingError as error:
@@ -65,15 +55,13 @@ def examine_server(place: PostgresPlace, legs: str) -> Iterator[Check]:
         with PostgresErrors(place), connection.transaction():
             connection.execute(SAFE_PATH)
             yield from _server(connection, place)
-            yield from _extensions(connection, legs)
         with PostgresErrors(place):
             yield from _pooler(place)
+        yield _copies(workspace)
     except FindlingError as error:
         yield Check(name="server", ok=False, detail=error.message, hint=error.hint)
     finally:
         connection.close()
-    where = "on this host, in step by the numbers of changes" if legs == "local" else "in the database"
-    yield Check(name="legs", ok=True, detail=f"{legs}: {where}", hint="")
 
 
 def _pooler(place: PostgresPlace) -> Iterator[Check]:
@@ -113,32 +101,14 @@ def _server(connection: Connection, place: PostgresPlace) -> Iterator[Check]:
     yield _check("rights", told, f"{role} lacks the right to use {lacks}" if lacks else "", grant)
 
 
-def _extensions(connection: Connection, legs: str) -> Iterator[Check]:
-    known = {name: rest for name, *rest in connection.execute(_EXTENSIONS)}
-    installed, offered, schema = known.get("vector", (None, None, None))
-    version = tuple(int(part) for part in (installed or "0").split(".") if part.isdecimal())
-    without = "vectors are compared one by one" if legs == "server" else "legs on this host do without"
-    if installed is None:
-        way = "; CREATE EXTENSION vector has the database do it" if offered and legs == "server" else ""
-        yield _check("pgvector", f"not installed: {without}{way}")
-    elif version < _OLDEST_VECTORS:
-        yield _check("pgvector", f"{installed} is older than 0.8: {without}; ALTER EXTENSION vector UPDATE")
-    elif schema:
-        old = "" if version >= _GOOD_VECTORS else "; 0.8.4 mends faults: ALTER EXTENSION vector UPDATE"
-        yield _check("pgvector", f"{installed}{old}")
-        yield _distance(connection, schema)
-    installed = known.get("pg_trgm", (None,))[0]
-    yield _check("pg_trgm", f"{installed}, not needed" if installed else "not installed, not needed")
-
-
-def _distance(connection: Connection, schema: str) -> Check:
-    """Compute one distance: on a processor that lacks an instruction, the server ends with it."""
-    statement = f"SELECT '[3,4]'::{schema}.halfvec OPERATOR({schema}.<=>) '[4,3]'::{schema}.halfvec"
-    found = (connection.execute(statement.encode()).fetchone() or (None,))[0]
-    wrong = (
-        "" if found is not None and abs(found - 0.04) < 1e-3 else f"the distance of two vectors is {found}, not 0.04"
-    )
-    return _check("distance", "computed", wrong, "reinstall pgvector on the server")
+def _copies(workspace: PostgresConnections) -> Check:
+    """The copies of legs that hosts without them fetch; a damaged one is passed over, and mended by the next."""
+    copies = copy_states(workspace) if workspace.find_workspace() is not None else []
+    told = [f"{one.leg} {one.size / 1e6:,.1f} MB, {one.latest - one.seq:,} changes behind" for one in copies]
+    damaged = ", ".join(one.leg for one in copies if not one.is_sound)
+    wrong = f"the copy of {damaged} is not what was written; hosts pass it over" if damaged else ""
+    detail = f"on this host; copies for others: {'; '.join(told) or 'none yet'}"
+    return _check("legs", detail, wrong, "nothing is lost; findling doctor --repair replaces it")
 
 
 def _check(name: str, detail: str, problem: str = "", hint: str = "") -> Check:

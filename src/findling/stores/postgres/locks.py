@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from findling.stores.lock import WriteLock
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["PostgresLock"]
-
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.02
 
 _WRITE_S = 1.0
@@ -58,13 +56,10 @@ AND (classid::bigint << 32 | objid::bigint) = {}
 
 
 class PostgresLock:
-    """One lock of a workspace, by its name. `local` excludes the processes of this host, and names the holder.
+    """One lock of a workspace, by its name. `local` excludes the processes of this host, and names the holder."""
 
-    Where `lends` is false, legs are shared by all hosts, and the lock stays with its holder.
-    """
-
-    def __init__(self, place: PostgresPlace, name: str, local: WriteLock, *, lends: bool = True) -> None:
-        self._place, self._local, self._lends = place, local, lends
+    def __init__(self, place: PostgresPlace, name: str, local: WriteLock) -> None:
+        self._place, self._local = place, local
         self._key = int.from_bytes(blake2b(f"{place.workspace}\0{name}".encode(), digest_size=8).digest(), signed=True)
         self._is_fenced = name == "write"
         self._connection: Connection | None = None
@@ -101,10 +96,6 @@ class PostgresLock:
 
     def lend(self) -> None:
         """Leave the lock to other hosts until it is acquired again; other processes of this one stay excluded."""
-        if self._lends:
-            self._end()
-
-    def _end(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             if self._is_fenced:
@@ -114,7 +105,7 @@ class PostgresLock:
 
     def release(self) -> None:
         """Release the lock; fine when it is not held."""
-        self._end()
+        self.lend()
         self._let_go()
 
     def held_by(self) -> str:

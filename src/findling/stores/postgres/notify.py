@@ -12,8 +12,6 @@ from findling.stores.postgres.server.errors import PostgresErrors
 if TYPE_CHECKING:
     from findling.stores.postgres.server.places import PostgresPlace
 
-__all__ = ["listening", "tell_others"]
-
 
 def tell_others(connections: PostgresConnections) -> None:
     """Wake the processes that wait for news of a workspace, after something was written."""

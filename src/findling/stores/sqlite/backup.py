@@ -17,19 +17,6 @@ from findling.stores.sqlite.connections import StoreErrors, connect, connect_rea
 from findling.stores.sqlite.integrity import find_problems
 from findling.stores.sqlite.loads import load_counts
 
-__all__ = [
-    "Lineage",
-    "copy_made",
-    "copy_store",
-    "find_damage",
-    "made_bytes",
-    "made_state",
-    "put_back",
-    "read_facts",
-    "read_lineage",
-    "stamp",
-]
-
 _MADE = "type != 'file'"
 
 _TABLES = {

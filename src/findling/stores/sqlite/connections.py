@@ -21,18 +21,6 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 
-__all__ = [
-    "BUSY_SECONDS",
-    "Connections",
-    "StoreErrors",
-    "connect",
-    "connect_readonly",
-    "fit_cache",
-    "rows_in",
-    "transaction",
-]
-
-
 BUSY_SECONDS = 30.0
 """The patience of one connection with another."""
 

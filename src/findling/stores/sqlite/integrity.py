@@ -9,8 +9,6 @@ from itertools import islice
 from findling.stores.rows import CHUNK_COLUMNS, GLOSSARY_COLUMNS, RESOURCE_COLUMNS, row_sum, text_sum
 from findling.stores.sqlite.schema import GLOSSARY_FORMAT, SUMS_FORMAT, is_older, scan_predecessors
 
-__all__ = ["find_problems"]
-
 _MOST_PROBLEMS = 20
 """Per kind: a damaged store would otherwise list every chunk."""
 

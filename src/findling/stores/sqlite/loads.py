@@ -25,14 +25,6 @@ from findling.stores.sqlite.schema import SUMS_FORMAT, is_older
 from findling.stores.validation import CID_LIMIT
 from findling.text.chunking.chunk_plan import context_title, in_context
 
-__all__ = [
-    "load_chunks",
-    "load_counts",
-    "load_documents",
-    "load_resources",
-    "load_texts",
-]
-
 
 def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, tuple[Document, list[int]]]:
     """Documents by the number of their resource, each with the changes that added its chunks.

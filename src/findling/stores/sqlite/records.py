@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from findling.domain.permissions import Relation
     from findling.domain.records import Access, GlossaryTerm
 
-__all__ = ["SqliteRecords"]
-
 
 class SqliteRecords:
     """The part of `SqliteStore` that is small tables. A read-only store may be older than some of them."""

@@ -16,25 +16,6 @@ from findling.domain.resources import Resource
 from findling.stores.sqlite.connections import BUSY_SECONDS, transaction
 from findling.stores.validation import predecessor
 
-__all__ = [
-    "APPLICATION_ID",
-    "FEATURE",
-    "FORMAT",
-    "GLOSSARY_FORMAT",
-    "GLOSSARY_VERSION",
-    "MIGRATIONS",
-    "RELATIONS_FORMAT",
-    "RELATIONS_VERSION",
-    "SUMS_FORMAT",
-    "Migration",
-    "StoreHeader",
-    "is_older",
-    "prepare",
-    "read_header",
-    "scan_predecessors",
-    "sum_column",
-]
-
 APPLICATION_ID = 0x46444C47
 """`FDLG` in the SQLite header distinguishes a store from any other database."""
 

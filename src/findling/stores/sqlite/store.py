@@ -31,8 +31,6 @@ from findling.stores.validation import batched
 if TYPE_CHECKING:
     from findling.domain.permissions import Right
 
-__all__ = ["SqliteStore"]
-
 _DOCUMENTS_PER_BATCH = 16
 """The documents that `changes` holds at a time: with files of 2 MB, 32 MB."""
 
@@ -90,6 +88,9 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
     def seq(self) -> int:
         row = self._connections.row("SELECT seq FROM header")
         return self._header().seq if row is None else int(row[0])  # without a header, that is an error
+
+    def pinned(self) -> Self:
+        return self
 
     def log_floor(self) -> int:
         return self._header().log_floor
@@ -172,7 +173,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
             yield from (found[number] for number in batch if number in found)
 
     def chunk_spans(self, number: int) -> list[tuple[int, int, int]]:
-        with self._connections.reading() as connection:
+        with self._connections.glancing() as connection:
             rows = connection.execute(
                 'SELECT cid, start, "end" FROM chunks WHERE resource = ? ORDER BY start, cid', (number,)
             )

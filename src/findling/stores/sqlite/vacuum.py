@@ -10,16 +10,6 @@ from typing import NamedTuple
 from findling.stores.filesystem import check_room
 from findling.stores.sqlite.connections import StoreErrors, connect, connect_readonly, transaction
 
-__all__ = [
-    "FREE_SHARE",
-    "PageCounts",
-    "count_pages",
-    "drop_idle",
-    "fold_log",
-    "rewrite_store",
-    "trim_log",
-]
-
 FREE_SHARE = 0.25
 """The share of free pages from which on a store is rewritten."""
 

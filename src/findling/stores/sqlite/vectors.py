@@ -23,8 +23,6 @@ from findling.stores.validation import CID_LIMIT, MOST_WISHES, NO_MODEL, vector_
 if TYPE_CHECKING:
     from findling.stores.frontiers import Frontier
 
-__all__ = ["SqliteVectors"]
-
 _VECTORS_PER_BATCH = 1024
 """The vectors that `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
 

@@ -24,8 +24,6 @@ from findling.stores.rows import (
 from findling.stores.sqlite.loads import load_documents
 from findling.stores.validation import check_document, predecessor
 
-__all__ = ["delete_resource", "load_changes", "put_document"]
-
 _INSERT_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, sum, resource, seq) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 
 _PUT_BODY = "INSERT OR REPLACE INTO bodies (id, text, sum) VALUES (?, ?, ?)"

@@ -28,25 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "Columns",
-    "MatrixHeader",
-    "RowWriter",
-    "check_columns",
-    "create_private",
-    "damaged_files",
-    "map_columns",
-    "next_generation",
-    "read_header",
-    "remove_generation",
-    "remove_litter",
-    "rows_of",
-    "whole_numbers",
-    "write_all",
-    "write_header",
-    "writing",
-]
-
 LAYOUT = 4
 """Raised when header or columns change their meaning; a matrix of another layout is rebuilt."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from findling.domain.ports import VectorHits
     from findling.stores.vectors.vector_view import VectorView
 
-__all__ = ["VectorMatrix", "rewrite_matrix"]
-
 _Seen = TypeVar("_Seen")
 
 _FEWEST_DEAD = 1_000

@@ -16,23 +16,6 @@ from findling.core import native
 from findling.domain.errors import CorruptError
 from findling.stores.vectors.vector_files import Columns
 
-__all__ = [
-    "IS_NATIVE",
-    "Candidates",
-    "Query",
-    "allowed_rows",
-    "best_rows",
-    "cosines",
-    "fetched",
-    "quantise",
-    "rest_of",
-    "scan",
-    "scan_kernel",
-    "scan_rows",
-    "spread",
-    "unit_rows",
-]
-
 _BLOCK = 65_536
 """Rows scanned at once: memory stays at a few bytes for each of them, whatever the size of the matrix."""
 

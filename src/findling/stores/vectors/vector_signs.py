@@ -15,8 +15,6 @@ from findling.core import native
 from findling.stores.vectors.vector_files import Columns
 from findling.stores.vectors.vector_scan import Query
 
-__all__ = ["COARSE_FROM", "differing_signs", "near_rows", "signs_of"]
-
 COARSE_FROM = 200_000
 """Rows from which signs come first: below, a look at every row takes 5 ms at most."""
 

@@ -23,8 +23,6 @@ from findling.stores.vectors.vector_scan import (
 )
 from findling.stores.vectors.vector_signs import COARSE_FROM, near_rows
 
-__all__ = ["VectorView"]
-
 _SAMPLE = 8_000
 """Rows from which mean and deviation are taken when not every row is looked at."""
 

@@ -35,22 +35,6 @@ from findling.text.analysis.scripts import (
     words_of_run,
 )
 
-__all__ = [
-    "FINGERPRINT",
-    "STOP_WORDS",
-    "WordSpan",
-    "chunk_terms",
-    "index_form",
-    "is_compound",
-    "matching_spans",
-    "phrase_terms",
-    "prefix_terms",
-    "row_terms",
-    "says_nothing",
-    "terms",
-    "word_terms",
-]
-
 FINGERPRINT = "words:2"
 """Changes with every change to the terms that a text gives; an index made under another one is rebuilt."""
 

@@ -13,21 +13,6 @@ from typing import NamedTuple
 from findling.core import native
 from findling.text.analysis.analysis import STOP_WORDS
 
-__all__ = [
-    "ENGLISH_WORDS",
-    "GERMAN_WORDS",
-    "MOST_SHOWN",
-    "SENTENCE_WORDS",
-    "LineIndex",
-    "SentencePlaces",
-    "is_prose",
-    "is_sentence",
-    "line_numbers",
-    "sentences_in",
-    "with_plain_breaks",
-]
-
-
 ENGLISH_WORDS = STOP_WORDS | frozenset(
     "what which who whom whose when where why how do does did can could should would about from without "
     "i me my we us our you your he she his her its has have had were been am".split()

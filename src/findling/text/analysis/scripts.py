@@ -10,23 +10,6 @@ from zlib import crc32
 
 from findling.domain.values import loose_name
 
-__all__ = [
-    "LONGEST_WORD",
-    "SIGNS",
-    "identifier_terms",
-    "is_emoji",
-    "is_mostly_unspaced",
-    "is_unspaced",
-    "name_parts",
-    "name_terms",
-    "unicode_places",
-    "unicode_terms",
-    "word_spans",
-    "words_of_run",
-    "written_name",
-]
-
-
 LONGEST_WORD = 128
 """Longer runs of letters are encoded data, not words: no search asks for them and each would be a new term."""
 
@@ -42,7 +25,7 @@ _SUBWORD = r"[A-Z]{2,}[a-z]?[0-9]+|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9
 _LETTERS_OR_DIGITS = r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
 _LETTER_RUNS = r"[a-z]+|[0-9]+"
 _compiled = cache(re.compile)
-_MOST_ALTERNATIONS = 6
+MOST_ALTERNATIONS = 6
 """A word that changes more often between letters and digits is a hash: 3f2a9c1b is findable as a whole only."""
 
 
@@ -80,7 +63,7 @@ def identifier_terms(word: str) -> list[str]:
     else:
         if signed := _signed().fullmatch(word):
             return _signed_terms(*signed.groups())
-        if len(_compiled(_LETTER_RUNS).findall(whole)) > _MOST_ALTERNATIONS:
+        if len(_compiled(_LETTER_RUNS).findall(whole)) > MOST_ALTERNATIONS:
             return [whole]
     parts: list[str] = []
     for subword in _compiled(_SUBWORD).findall(word):

@@ -8,11 +8,9 @@ from itertools import chain
 from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import same_stem
 
-__all__ = ["Spellings", "edits", "suggest"]
-
-_FEWEST_LETTERS = 4
+FEWEST_LETTERS = 4
 """Of a word to suggest something for: almost every shorter one is an edit away from some other word."""
-_LONGEST_OF_ONE_EDIT = 7
+LONGEST_OF_ONE_EDIT = 7
 _SHORTEST_HALF = 3
 
 
@@ -84,9 +82,9 @@ def suggest(term: str, vocabulary: Spellings, *, limit: int = 3) -> list[str]:
     first letter is seldom mistyped, so words that share it come first; then fewer edits, then the same letters in
     another order (josn: json, not join), then more frequent words.
     """
-    if sum(map(str.isalpha, term)) < _FEWEST_LETTERS or any(map(is_unspaced, term)):
+    if sum(map(str.isalpha, term)) < FEWEST_LETTERS or any(map(is_unspaced, term)):
         return []
-    close = vocabulary.close(term, 1 if len(term) <= _LONGEST_OF_ONE_EDIT else 2)
+    close = vocabulary.close(term, 1 if len(term) <= LONGEST_OF_ONE_EDIT else 2)
     forms = {term, *same_stem(term, [word for word, _, _ in close])}
     # 2023 is no way to spell 2024, nor is python2 one to spell python3.
     meant = [entry for entry in close if entry[0] not in forms and _digits(entry[0]) == _digits(term)]

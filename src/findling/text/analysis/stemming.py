@@ -15,23 +15,6 @@ from typing import Any, Protocol
 
 from findling.text.analysis.analysis import phrase_terms
 
-__all__ = [
-    "empty_words",
-    "extended_table",
-    "forms_prefix",
-    "forms_table",
-    "function_words",
-    "is_function_word",
-    "question_begin",
-    "question_language",
-    "same_stem",
-    "stem",
-    "stemmer_version",
-    "table_forms",
-    "word_lists",
-]
-
-
 _LISTS = Path(__file__).with_name("data") / "function-words.txt"
 """A line for each language, written by hand: terms that say nothing, words of requests, and letters that of these
 languages it alone has. Behind `*` are terms for all: `alsoEnglish` are small words of other languages that are words or

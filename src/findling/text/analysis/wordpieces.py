@@ -23,21 +23,6 @@ from string import punctuation
 from findling.core import native
 from findling.text.analysis.lines import SENTENCE_WORDS
 
-__all__ = [
-    "Vocabulary",
-    "WordPieces",
-    "bert_vocabulary",
-    "count_tokens",
-    "has_meaning",
-    "is_english",
-    "known_share",
-    "native_vocabulary",
-    "piece_counts",
-    "piece_ids",
-    "plain_words",
-    "word_tokens",
-]
-
 
 def piece_ids(text: str, limit: int | None = None) -> list[int]:
     """The tokens of a text in BERT's own uncased vocabulary, at most `limit`, without the two put around a text."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 
-__all__ = ["without_comments"]
-
 
 def without_comments(text: str, lang: str) -> str:
     """The text with blanks in place of comments and strings, line by line as long as before."""

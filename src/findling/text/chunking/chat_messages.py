@@ -16,8 +16,6 @@ from findling.domain.resources import Piece
 from findling.text.chunking.measures import Measure
 from findling.text.chunking.windows import trim, windows
 
-__all__ = ["WrittenMessage", "chunk_chat", "read_messages", "speakers_of"]
-
 
 def chunk_chat(text: str, measure: Measure) -> list[Piece]:
     """Windows of whole messages; only a message that is larger than a piece is cut.

@@ -7,20 +7,6 @@ from typing import NamedTuple
 
 from findling.domain.resources import Resource
 
-__all__ = [
-    "HEADED",
-    "PRESETS",
-    "STRATEGIES",
-    "UNITS",
-    "ChunkPlan",
-    "check_plan",
-    "context_title",
-    "in_context",
-    "passage",
-    "read_preset",
-]
-
-
 HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
 """Languages whose first heading is the title of the whole."""
 

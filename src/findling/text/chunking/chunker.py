@@ -20,8 +20,6 @@ from findling.text.chunking.outlines import OUTLINES, Outline
 from findling.text.chunking.syntax import SYNTAXES
 from findling.text.chunking.windows import Span, cluster_start, windows
 
-__all__ = ["Section", "chunk_outline", "chunk_text", "parses"]
-
 
 class Section(NamedTuple):
     """From one heading to the next; the path holds the heading itself and those above it."""

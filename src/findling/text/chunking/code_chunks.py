@@ -14,8 +14,6 @@ from findling.text.chunking.defined_names import definition_lines
 from findling.text.chunking.syntax import Definition, definitions
 from findling.text.chunking.windows import trim, windows
 
-__all__ = ["chunk_code"]
-
 
 def chunk_code(text: str, lang: str, size: int, syntax: bool = False) -> list[Piece]:
     """Pieces that end where definitions begin; the heading path holds the enclosing scopes and what a piece defines.

@@ -6,8 +6,6 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["CODE_LANGS", "LineGrammar", "dialect_of", "grammar_of"]
-
 
 class LineGrammar(NamedTuple):
     """`definition` finds a line break, indentation and (as group 1) a signature.

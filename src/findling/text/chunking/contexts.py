@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from findling.domain.resources import Resource
 
-__all__ = ["FIELD", "SYSTEM", "Sentences", "asked", "read_reply", "sentence_of", "sentences_of", "tokens", "written"]
-
 FIELD = "situated"
 """The field of a resource that holds the sentences; `chunk_plan` looks for it by this name."""
 

@@ -13,8 +13,6 @@ from functools import lru_cache
 from findling.text.chunking.outlines import Heading, Outline, clean_title, line_end
 from findling.text.chunking.windows import Span
 
-__all__ = ["DATA_OUTLINES", "latex", "toml", "yaml"]
-
 _TEX_PLAIN = r"[^{}\\]++|\\."
 _TEX_GROUP = rf"\{{((?:{_TEX_PLAIN}|\{{(?:{_TEX_PLAIN}|\{{(?:{_TEX_PLAIN})*+\}})*+\}})*+)\}}"
 _TEX = re.compile(

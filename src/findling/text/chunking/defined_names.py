@@ -16,17 +16,6 @@ from findling.text.analysis.lines import with_plain_breaks
 from findling.text.analysis.scripts import name_terms
 from findling.text.chunking.code_grammars import CODE_LANGS, dialect_of, grammar_of
 
-__all__ = [
-    "NamedLine",
-    "OutlineLine",
-    "defined_terms",
-    "definition_lines",
-    "enclosing_name",
-    "name_of",
-    "named_lines",
-    "outline_lines",
-]
-
 
 class NamedLine(NamedTuple):
     """The place of a definition and its name; `scope` names the definition around it, or is empty."""

@@ -10,9 +10,6 @@ from findling.text.analysis.wordpieces import count_tokens
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.chunking.windows import Fit, fits_whole
 
-__all__ = ["MOST_TOKENS_OF_A_CHARACTER", "Measure", "characters_of", "measure_of"]
-
-
 MOST_TOKENS_OF_A_CHARACTER = 3
 """A Korean syllable is up to three letters; nearly all other characters are one token or a part of one."""
 

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from findling.text.chunking.windows import Span
 
-__all__ = ["OUTLINES", "Heading", "Outline", "clean_title", "line_end"]
-
 
 class Heading(NamedTuple):
     """A section title; `start` is where the section begins, labels above its title included."""

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Point, Query
 
-__all__ = ["MAX_SYNTAX_LENGTH", "SYNTAXES", "Definition", "Syntax", "definitions"]
-
 
 class Syntax(NamedTuple):
     """The wheel of a grammar and the function in it that returns the grammar.

@@ -7,8 +7,6 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-__all__ = ["BLOCK_CEILING", "Fit", "Span", "cluster_start", "fits_whole", "trim", "windows"]
-
 Span = tuple[int, int]
 
 Fit = Callable[[str, int, int], int]

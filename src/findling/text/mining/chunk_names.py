@@ -12,8 +12,6 @@ from findling.text.chunking.defined_names import named_lines
 from findling.text.mining.entities import Mention, mentions_of
 from findling.text.mining.entity_keys import entity_key
 
-__all__ = ["LEVEL_WEIGHTS", "MOST_NAMES", "TITLE", "chunk_names", "hash_of", "level_of"]
-
 MOST_NAMES = 10
 """Names that are kept of a chunk. R@5 of MuSiQue and HotpotQA with 8 of them is 65.1 and 87.0, with 12 67.8 and 89.0,
 with all of them 67.8 and 88.0; 12 take 9 % of the text."""

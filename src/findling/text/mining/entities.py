@@ -21,17 +21,6 @@ from findling.text.mining.entity_keys import BARE, LONGEST_NAME, entity_key, tit
 from findling.text.mining.marked_names import UNSPACED, marked_names, repeated_names
 from findling.text.mining.noun_runs import FUNCTION_WORDS
 
-__all__ = [
-    "MOST_MENTIONS",
-    "WEIGHTS",
-    "Mention",
-    "asked_keys",
-    "is_mostly_name",
-    "longest_keys",
-    "mentions_of",
-    "plain_keys",
-]
-
 
 class Mention(NamedTuple):
     """A thing that a passage names: its key, the way it is written there, its kind and its weight.

@@ -10,8 +10,6 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["BARE", "LONGEST_NAME", "entity_key", "title_forms"]
-
 LONGEST_NAME = 8
 """Words of the longest name."""
 

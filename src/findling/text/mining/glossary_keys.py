@@ -16,8 +16,6 @@ from typing import Any
 from findling.text.analysis.analysis import row_terms
 from findling.text.analysis.stemming import stem
 
-__all__ = ["LONGEST_TERM", "glossary_key", "has_hangul", "lower_key"]
-
 LONGEST_TERM = 5
 """Words of the longest term that is looked for in a query."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from findling.text.mining.entity_keys import LONGEST_NAME
 
-__all__ = ["UNSPACED", "is_told", "marked_names", "repeated_names"]
-
 _MARKS = re.compile(
     r"\[\[(?P<wiki>[^\[\]|#\n]{1,80}+)(?:[|#][^\[\]\n]{0,80}+)?\]\]"
     r"|\[(?P<link>[^\[\]\n]{2,80})\]\("

@@ -17,19 +17,6 @@ from findling.domain.resources import Resource
 from findling.text.mining.entities import WEIGHTS, Mention
 from findling.text.mining.entity_keys import LONGEST_NAME, entity_key
 
-__all__ = [
-    "FIELD",
-    "SYSTEM",
-    "SaidNames",
-    "asked",
-    "mentions_by_model",
-    "names_of",
-    "read_names",
-    "text_mark",
-    "tokens",
-    "written",
-]
-
 FIELD = "model_names"
 """The field of a resource that holds the names; `chunk_names` looks for it by this name."""
 

@@ -15,19 +15,6 @@ from typing import NamedTuple
 
 from findling.text.analysis.lines import ENGLISH_WORDS, GERMAN_WORDS
 
-__all__ = [
-    "FUNCTION_WORDS",
-    "QUOTES",
-    "Compounds",
-    "clause_after",
-    "clause_before",
-    "compounds",
-    "noun_after",
-    "noun_before",
-    "noun_unspaced",
-]
-
-
 QUOTES = "\"'“”„‘’«»‹›「」『』《》 \t\n"
 _MOST_WORDS = 5
 _LONGEST_UNSPACED = 12

@@ -10,9 +10,6 @@ from typing import NamedTuple
 from findling.text.mining.glossary_keys import glossary_key, lower_key
 from findling.text.mining.noun_runs import QUOTES, clause_after, clause_before, noun_after, noun_before, noun_unspaced
 
-__all__ = ["LONGEST_SNIPPET", "SynonymCandidate", "acronyms", "is_one_term", "other_names", "prose", "snippet_of"]
-
-
 _SHAPE = re.compile(r"[^\W_](?:[\w&/+-]|\.(?=\w)){1,9}\.?")
 _PLURAL = re.compile(r"(?<=[A-ZÄÖÜ])['’]?s$")
 _POSSESSIVE = re.compile(r"['’]s?$")

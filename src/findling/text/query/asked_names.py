@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["AskedNames", "asked_names", "asks_in_prose", "code_names", "defines", "looks_like_code", "name_words"]
-
 
 class AskedNames(NamedTuple):
     """The names in a question, without their scopes; `is_all` says that it has nothing else."""

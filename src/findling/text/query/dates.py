@@ -9,8 +9,6 @@ from datetime import datetime, timedelta
 
 from findling.domain.queries import Range
 
-__all__ = ["changed", "moment"]
-
 
 def changed(name: str, value: str, now: float | None = None) -> Range | None:
     """Range of changes `before`, `after` or within (`date`) the named period; `None` for an unknown period."""

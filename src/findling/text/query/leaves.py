@@ -8,7 +8,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Pattern, Phrase, Prefix, Term
+from findling.domain.queries import PROPERTIES, All, Any, Field, Fuzzy, Near, Node, Pattern, Phrase, Prefix, Term
 from findling.text.analysis.analysis import phrase_terms, row_terms, terms
 from findling.text.analysis.scripts import LONGEST_WORD, is_unspaced
 from findling.text.query.lexer import (
@@ -16,7 +16,6 @@ from findling.text.query.lexer import (
     KEYWORD,
     OPENING_QUOTES,
     REGEX,
-    TEXT_FIELDS,
     compiled,
     is_plain,
     shortened,
@@ -24,29 +23,6 @@ from findling.text.query.lexer import (
     unescaped,
     unquoted,
 )
-
-__all__ = [
-    "CODE_LANGUAGES",
-    "SINGLE_VALUED",
-    "TOO_LONG",
-    "UNCLOSED_QUOTE",
-    "Remarks",
-    "brace_choices",
-    "condition",
-    "exact_leaf",
-    "in_braces",
-    "near_leaf",
-    "nearest_field",
-    "phrase_leaf",
-    "plain_word",
-    "possible_values",
-    "regex_leaf",
-    "term_leaf",
-    "too_long",
-    "word_leaf",
-    "words_of_path",
-]
-
 
 CODE_LANGUAGES = tuple(
     "abap ada agda apex applescript assembly astro autohotkey awk bash batch c clojure cmake cobol coffeescript cpp "
@@ -58,22 +34,22 @@ CODE_LANGUAGES = tuple(
 )
 """The languages of `is:code`."""
 
-SINGLE_VALUED = frozenset({"ext", "lang", "type"})
-"""A resource has one value of these, so asking for two of them can only mean either. A path may well contain two
-texts, an author have two names, and a resource belong to two systems: there both have to hold."""
+SINGLE_VALUED = frozenset(one.name for one in PROPERTIES.values() if one.single)
+"""A path may well contain two texts, an author have two names, and a resource belong to two systems: both must hold."""
 
 
 def condition(name: str, values: list[str], now: float | None = None) -> Node | None:
     """The node for a field with any of these values; `None` when a value is impossible."""
     if not values:
         return None
-    if name in ("before", "after", "date", "is"):
+    kind = PROPERTIES[name].kind
+    if kind in ("state", "time"):
         from findling.text.query.dates import changed
 
-        nodes = [_STATES.get(value.lower()) if name == "is" else changed(name, value, now) for value in values]
+        nodes = [_STATES.get(value.lower()) if kind == "state" else changed(name, value, now) for value in values]
         known = tuple(dict.fromkeys(node for node in nodes if node is not None))
         return None if None in nodes else known[0] if len(known) == 1 else Any(known)
-    cleaned = dict.fromkeys(_clean(name, value) for value in values)
+    cleaned = dict.fromkeys(_clean(kind, value) for value in values)
     return Field(name, tuple(cleaned)) if all(cleaned) else None
 
 
@@ -108,40 +84,16 @@ _MOST_CHOICES = 30
 """Paths that the braces of one value may stand for."""
 
 
-def possible_values(name: str) -> str:
-    """Possible values of a field, in words."""
-    return _POSSIBLE.get(name, "a value right after the colon")
-
-
 def nearest_field(name: str) -> str:
     """The field that a person may have meant by another name; empty when none is near."""
     from difflib import get_close_matches
 
     lower = name.lower()
     rivals = [field for field in FIELD_NAMES if field[0] == lower[0] and len(field) > 2]
-    return _OTHER_NAMES.get(lower) or next(iter(get_close_matches(lower, rivals, n=1, cutoff=0.8)), "")
+    meant = [one.name for one in PROPERTIES.values() if lower in one.meant_by.split()]
+    return next(iter(meant or get_close_matches(lower, rivals, n=1, cutoff=0.8)), "")
 
 
-_DATES = "a day such as 2026-01-31, 2026-01, 2026, today, yesterday, 7d, 2w, 3m, 1y or 12h"
-_POSSIBLE = {
-    "before": _DATES,
-    "after": _DATES,
-    "date": f"{_DATES}, or two of them as in 2026-01..2026-03",
-    "is": "code, chat, head or superseded",
-    "in": f"{', '.join(TEXT_FIELDS)} or history",
-    "ext": "the ending of a file name such as py",
-}
-_OTHER_NAMES = {
-    **dict.fromkeys(("dir", "filename", "folder", "directory", "inpath", "inurl"), "path"),
-    **dict.fromkeys(("extension", "filetype", "suffix"), "ext"),
-    **dict.fromkeys(("by", "creator", "from", "writer"), "author"),
-    **dict.fromkeys(("intitle", "subject"), "title"),
-    **dict.fromkeys(("newer", "since"), "after"),
-    **dict.fromkeys(("older", "until"), "before"),
-    **dict.fromkeys(("label", "labels", "topic"), "tag"),
-    "kind": "type",
-    "language": "lang",
-}
 _STATES: dict[str, Node] = {
     "code": Field("lang", CODE_LANGUAGES),
     "chat": Field("type", ("chat",)),
@@ -150,13 +102,13 @@ _STATES: dict[str, Node] = {
 }
 
 
-def _clean(name: str, value: str) -> str:
+def _clean(kind: str, value: str) -> str:
     """The value in the form that is stored; empty when it is impossible."""
-    if name == "path":
+    if kind == "path":
         return value.replace("\\", "/")
-    if name == "ext":
+    if kind == "ending":
         return value.lstrip("*") if value.strip("*.") else ""
-    return value if name != "author" or terms(value) else ""
+    return value if kind != "names" or terms(value) else ""
 
 
 _FARTHEST = 100

@@ -7,46 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from findling.domain.queries import PROPERTIES, TEXT_FIELDS
 from findling.text.analysis.analysis import terms
 from findling.text.analysis.scripts import is_unspaced
 
-__all__ = [
-    "EXPRESSION",
-    "FIELD_NAMES",
-    "KEYWORD",
-    "KEYWORD_KINDS",
-    "MOST_CHARACTERS",
-    "MOST_LEAVES",
-    "OPENING_QUOTES",
-    "QUOTES",
-    "REGEX",
-    "TEXT_FIELDS",
-    "Intent",
-    "calmed",
-    "compiled",
-    "field_prefix",
-    "intent_of",
-    "is_plain",
-    "levels",
-    "quoted",
-    "shortened",
-    "spelled",
-    "split_field",
-    "split_suffix",
-    "tokens",
-    "unescaped",
-    "unquoted",
-    "visible",
-    "without_signs",
-]
-
-
-FIELD_NAMES = (
-    *("path", "ext", "lang", "type", "tag", "author", "title", "system"),
-    *("before", "after", "date", "is", "in", "file"),
-)
-TEXT_FIELDS = ("title", "heading", "body", "path", "tags", "name", "description")
-"""Fields that `in:` limits words to; `in:heading:word` does so for one word."""
+FIELD_NAMES = tuple(one.name for one in PROPERTIES.values() if one.example)
 
 OPENING_QUOTES = '"“„«‹「『'
 QUOTES = '"“”„«»‹›「」『』'
@@ -164,7 +129,8 @@ def spelled(word: str, field: str = "") -> str:
 
 def field_prefix(field: str) -> str:
     """Prefix of a word or phrase that is searched in one field only."""
-    return f"in:{field}:" if field and field != "title" else field and "title:"
+    is_typed = field in PROPERTIES and PROPERTIES[field].kind == "words"
+    return f"{field}:" if is_typed else field and f"in:{field}:"
 
 
 def visible(text: str) -> str:

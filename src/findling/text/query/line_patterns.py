@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from math import inf
 from re import _constants as sre
 from re import _parser as parser
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import ExpressionError
-from findling.text.query.patterns import one_letter, subtrees
-
-__all__ = [
-    "AnyExpression",
-    "LinePattern",
-    "compile_lines",
-    "folded",
-    "has_scoped_flags",
-    "places_of",
-    "required_texts",
-    "stays_in_line",
-]
+from findling.text.query.patterns import REPEATS, fold, one_letter, quietly, subtrees
 
 _LEADING_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _LOOKS = frozenset({sre.ASSERT, sre.ASSERT_NOT})
 _REFERENCES = frozenset({sre.GROUPREF, sre.GROUPREF_EXISTS})
 _ENDS_OF_TEXT = frozenset({sre.AT_BEGINNING_STRING, sre.AT_END_STRING})
 _LETTERS = frozenset({sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY})
+_SPACES = frozenset({(sre.CATEGORY, sre.CATEGORY_SPACE), (sre.LITERAL, ord("\n"))})
+_SEEN = re.compile(r"\S")
 _MOST_LITERALS = 16
 """Alternatives that are looked for one by one; more of them cost more than the expression itself."""
-
-_ODD = re.compile(
-    "[\u00b5\u0130\u0131\u017f\u0345\u0390\u03a3\u03b0\u03c2\u03d0\u03d1\u03d5\u03d6\u03f0\u03f1\u03f5"
-    "\u1c80-\u1c88\u1e9b\u1fbe\u1fd3\u1fe3\ufb05\ufb06]"
-)
-"""Letters that `re.IGNORECASE` takes for one of another lower case, and those whose lower case depends on others."""
 
 
 class AnyExpression:
@@ -65,7 +50,7 @@ class AnyExpression:
 class LinePattern(NamedTuple):
     """A pattern that is tried on single lines.
 
-    `literals` are texts of which every match holds one, in lower case where case is ignored; empty for none. A `plain`
+    `literals` are texts of which every match holds one, folded where case is ignored; empty for none. A `plain`
     pattern is nothing but its literal. With `looks` it may look beyond its match, so that each line is tried alone.
     """
 
@@ -81,28 +66,19 @@ def compile_lines(patterns: tuple[str, ...], *, fixed: bool, ignore_case: bool, 
     """Compile patterns of which a line has to match one. Raises InvalidValueError for what is no expression."""
     flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0)
     sources = [re.escape(one) if fixed else _alone(one) for one in map(_in_one_line, patterns)]
-    trees = [_parsed(one, flags) for one in sources]
+    trees = [_made(parser.parse, one, flags) for one in sources]
     found = [required_texts(tree, ignore_case) for tree in trees]
-    literals = tuple(dict.fromkeys(text for one in found for text in one)) if all(found) else ()
+    literals = tuple(dict.fromkeys(text for one in found for text in one[0])) if all(found) else ()
     # A boundary is looked for at both ends of a match, and a longer alternative may have one where a shorter has none.
     around = r"(?<!\w)(?:{})(?!\w)" if words else "{}"
-    regex: re.Pattern[str] | AnyExpression
     if len(sources) > 1 and any(tree.state.groupdict or _has(tree, _REFERENCES) for tree in trees):
-        regex = AnyExpression([_compiled(around.format(one), flags) for one in sources])
+        regex = AnyExpression([_made(re.compile, around.format(one), flags) for one in sources])
     else:
         joined = "|".join(f"(?:{one})" for one in sources) if len(sources) > 1 else sources[0]
-        regex = _compiled(around.format(joined), flags)
-    is_few = len(literals) <= _MOST_LITERALS
+        regex = _made(re.compile, around.format(joined), flags)
     plain = fixed and len(patterns) == 1 and not words and bool(literals)
-    return LinePattern(regex, literals if is_few else (), plain, any(map(_looks, trees)), ignore_case)
-
-
-def folded(text: str) -> str | None:
-    """The text in lower case, letter by letter; None where a letter has no such counterpart."""
-    if not text.isascii() and _ODD.search(text) is not None:
-        return None
-    lower = text.lower()
-    return lower if len(lower) == len(text) else None
+    few = literals if len(literals) <= _MOST_LITERALS else ()
+    return LinePattern(regex, few, plain, any(map(_looks, trees)), ignore_case)
 
 
 def _in_one_line(pattern: str) -> str:
@@ -121,25 +97,9 @@ def _alone(pattern: str) -> str:
     return f"(?{flagged[1]}:{pattern[flagged.end() :]}{end}"
 
 
-def _parsed(source: str, flags: int) -> Any:
-    with _reported(source):
-        return parser.parse(source, flags)
-
-
-def _compiled(source: str, flags: int) -> re.Pattern[str]:
-    with _reported(source):
-        return re.compile(source, flags)
-
-
-@contextmanager
-def _reported(source: str) -> Iterator[None]:
-    """Report what is no expression. Raises InvalidValueError."""
-    import warnings
-
+def _made(make: Callable[[str, int], Any], source: str, flags: int) -> Any:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `[[` and `--` in a class may mean something else in a later Python
-            yield
+        return quietly(make, source, flags)
     except (re.error, RecursionError, OverflowError) as error:
         raise ExpressionError(
             f"{source!r} is no regular expression: {error}", hint="-F searches for the characters as they are"
@@ -157,66 +117,80 @@ def _has(tree: Any, ops: frozenset[Any], arguments: frozenset[Any] | None = None
     return any(op in ops and (arguments is None or argument in arguments) for op, argument in nodes)
 
 
-def has_scoped_flags(tree: Any) -> bool:
-    """Whether a part has flags of its own: `(?i:a)b`."""
-    return any(op is sre.SUBPATTERN and (given[1] or given[2]) for one in subtrees(tree) for op, given in one)
+def lines_crossed(tree: Any) -> float:
+    """Breaks between lines with text that a match may hold or look at, at most; infinite where there is no limit.
+
+    White space between them may take any number of empty lines.
+    """
+    crossed = 0.0
+    for op, given in [node for one in subtrees(tree) for node in one]:
+        if op in _LETTERS and one_letter(tree, op, given)("\n"):
+            crossed += 1 if _SPACES.issuperset(given if op is sre.IN else [(op, given)]) else inf
+        elif op in REPEATS and not (len(given[2]) == 1 and given[2][0][0] in _LETTERS):
+            crossed += inf if lines_crossed(given[2]) else 0
+        elif op is sre.AT and given in _ENDS_OF_TEXT:
+            return inf
+    return inf if crossed and _has(tree, _REFERENCES) else crossed
 
 
-def stays_in_line(tree: Any) -> bool:
-    """Whether no match crosses a line feed, or looks at one or at the ends of the text."""
-    nodes = [node for one in subtrees(tree) for node in one]
-    feeds = any(op in _LETTERS and one_letter(tree, op, argument)("\n") for op, argument in nodes)
-    return not feeds and not _has(tree, frozenset({sre.AT}), _ENDS_OF_TEXT)
+def windows(text: str, literals: tuple[str, ...], crossed: int) -> Iterator[tuple[int, int]]:
+    """Spans of the lines with a literal, each with as many lines with text in front and behind as a match may cross.
+
+    The first may be empty.
+    """
+    first = last = 0
+    for place in places_of(literals, text):
+        start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place) + 1 or len(text)
+        for _ in range(crossed):
+            # What lies before the last end belongs to the same window anyway.
+            start = text.rfind("\n", 0, last + len(text[last:start].rstrip())) + 1
+            seen = _SEEN.search(text, end)
+            end = (text.find("\n", seen.start()) + 1 if seen else 0) or len(text)
+        if start > last:
+            yield first, last
+            first = start
+        last = end
+    yield first, last
 
 
-def required_texts(tree: Sequence[Any], ignore_case: bool) -> tuple[str, ...]:
-    """Texts of which every match holds one: the longest run of letters, or one of each alternative; empty for none."""
+def required_texts(tree: Sequence[Any], ignore_case: bool) -> tuple[tuple[str, ...], ...]:
+    """Runs of letters that every match holds, the longest first, each as texts of which it holds one."""
     found: list[tuple[str, ...]] = []
     run: list[str] = []
 
-    def end_run() -> None:
-        if run:
-            found.append(("".join(run),))
-            run.clear()
-
-    for op, argument in tree:
+    for op, argument in [*tree, (None, None)]:
         if op is sre.LITERAL and (letter := _letter(argument, ignore_case)):
             run.append(letter)
             continue
         if op is sre.AT:
             continue
-        end_run()
+        if run:
+            found.append(("".join(run),))
+            run.clear()
         if op is sre.SUBPATTERN and not argument[1] and not argument[2]:
-            found.append(required_texts(argument[3], ignore_case))
-        elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT) and argument[0] > 0:
-            found.append(required_texts(argument[2], ignore_case))
+            found += required_texts(argument[3], ignore_case)
+        elif op in REPEATS and argument[0] > 0:
+            found += required_texts(argument[2], ignore_case)
         elif op is sre.ATOMIC_GROUP:
-            found.append(required_texts(argument, ignore_case))
+            found += required_texts(argument, ignore_case)
         elif op is sre.BRANCH:
             branches = [required_texts(one, ignore_case) for one in argument[1]]
-            found.append(tuple(dict.fromkeys(text for one in branches for text in one)) if all(branches) else ())
-    end_run()
+            found.append(tuple(dict.fromkeys(text for one in branches for text in one[0])) if all(branches) else ())
     usable = [texts for texts in found if texts and len(texts) <= _MOST_LITERALS and min(map(len, texts)) > 1]
-    return max(usable, key=lambda texts: (min(map(len, texts)), -len(texts)), default=())
+    return tuple(sorted(usable, key=lambda texts: (-min(map(len, texts)), len(texts))))
 
 
 def places_of(literals: tuple[str, ...], text: str, base: int = 0) -> Iterator[int]:
-    """Places of any of the literals in order; the next one is looked for behind the line of the last."""
-    ahead = {literal: text.find(literal) for literal in literals}
-    while ahead := {literal: place for literal, place in ahead.items() if place >= 0}:
-        first = min(ahead.values())
-        yield base + first
-        feed = text.find("\n", first)
-        if feed < 0:
-            return
-        for literal, place in ahead.items():
-            if place <= feed:
-                ahead[literal] = text.find(literal, feed + 1)
+    """Places of any of the literals in order, the first of each line."""
+    ahead = [(text.find(one), one) for one in literals]
+    while ahead := [(at, one) for at, one in ahead if at >= 0]:
+        place = min(ahead)[0]
+        yield base + place
+        end = text.find("\n", place) + 1 or len(text)
+        ahead = [(text.find(one, end) if at < end else at, one) for at, one in ahead]
 
 
 def _letter(code: int, ignore_case: bool) -> str:
-    """The letter to look for; empty for one that ends a line, or that has no single lower case."""
+    """The letter to look for; empty for one that ends a line, or is half of one."""
     letter = chr(code)
-    if letter == "\n" or 0xD800 <= code < 0xE000:
-        return ""
-    return (folded(letter) or "") if ignore_case else letter
+    return "" if letter == "\n" or 0xD800 <= code < 0xE000 else fold(letter) if ignore_case else letter

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from findling.domain.queries import All, Any, Node, Not, Same
+from findling.domain.queries import PROPERTIES, TEXT_FIELDS, All, Any, Node, Not, Same
 from findling.text.analysis.analysis import row_terms
 from findling.text.query.leaves import (
     UNCLOSED_QUOTE,
@@ -28,7 +28,6 @@ from findling.text.query.leaves import (
     nearest_field,
     phrase_leaf,
     plain_word,
-    possible_values,
     regex_leaf,
     term_leaf,
     too_long,
@@ -43,10 +42,10 @@ from findling.text.query.lexer import (
     MOST_LEAVES,
     OPENING_QUOTES,
     QUOTES,
-    TEXT_FIELDS,
     Intent,
     calmed,
     compiled,
+    field_prefix,
     intent_of,
     levels,
     quoted,
@@ -60,7 +59,7 @@ from findling.text.query.lexer import (
 )
 from findling.text.query.tree import limited_to, negation, simplified, size
 
-__all__ = ["MOST_LEVELS", "MOST_PASTED", "Parsed", "parse"]
+_ALIASES = {one.name: one.attribute for one in PROPERTIES.values() if one.kind == "alias"}
 
 MOST_LEVELS = 20
 """Deeper nesting counts as plain words."""
@@ -285,7 +284,9 @@ class _Parser:
         self._at += 1
         if kind == "open":
             return self._group(level)
-        if kind == "regex" and (found := regex_leaf(raw, self._case == "yes", self._remarks)) is not None:
+        # Only expressions and quotes have a case, so that `/word/` is no path beside it.
+        is_meant = kind == "word" and self._case == "yes" and re.fullmatch(r"/[^/]+/[gimsuxy]{0,4}", raw)
+        if (kind == "regex" or is_meant) and (found := regex_leaf(raw, self._case == "yes", self._remarks)) is not None:
             return found
         if kind == "phrase" and self._case:
             return exact_leaf(raw, self._case == "yes", self._remarks)
@@ -334,17 +335,17 @@ class _Parser:
         if name == "case":
             self._remarks.operators.add("case:")
             return None
-        name = "path" if name == "file" else name
+        name = _ALIASES.get(name, name)
         text_field = name.removeprefix("in:") if name != "in" else ""
-        if text_field in TEXT_FIELDS and (name == "title" or name != text_field):
-            self._remarks.operators.add("title:" if text_field == "title" else "in:")
+        if text_field in TEXT_FIELDS and (name != text_field or PROPERTIES[name].kind == "words"):
+            self._remarks.operators.add(field_prefix(text_field).partition(":")[0] + ":")
             remarks = Remarks(set(), self._remarks.notes)
             leaves = [
                 (phrase_leaf if (value[0] in OPENING_QUOTES) else word_leaf)(value, text_field, remarks)
                 for value in values
             ]
             return _joined(Any, leaves)
-        if name == "path" and "{" in raw:
+        if "{" in raw and name in PROPERTIES and PROPERTIES[name].kind == "path":
             values = in_braces(values)
         plain = [text for value in values if (text := self._value(value))]
         if name == "in" and plain and {*TEXT_FIELDS, "history"}.issuperset(map(str.lower, plain)):
@@ -354,7 +355,7 @@ class _Parser:
         if node is not None:
             self._remarks.operators.add(f"{name}:")
             return node
-        self._remarks.notes.append(f"{shortened(raw)} is read as words: {name}: takes {possible_values(name)}")
+        self._remarks.notes.append(f"{shortened(raw)} is read as words: {name}: takes {PROPERTIES[name].takes}")
         if any(value[0] in OPENING_QUOTES for value in values):
             return phrase_leaf(quoted(" ".join([name, *plain])), "", self._remarks)
         return term_leaf(unescaped(raw))
@@ -382,7 +383,7 @@ class _Parser:
         name, typed = raw.partition(":")[0], shortened(raw)
         if name.lower() in FIELD_NAMES:
             name = name.lower()
-            self._remarks.notes.append(f"{typed} is read as a word: {name}: takes {possible_values(name)}")
+            self._remarks.notes.append(f"{typed} is read as a word: {name}: takes {PROPERTIES[name].takes}")
         elif compiled(_UNKNOWN_FIELD).match(raw) and (near := nearest_field(name)):
             self._remarks.notes.append(f"{typed} is read as words: there is no field {name}:, but {near}:")
 

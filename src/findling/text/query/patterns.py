@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
+from itertools import takewhile
 from re import _casefix, _compiler, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
@@ -21,15 +22,19 @@ from findling.domain.values import changed
 
 __all__ = [
     "LONGEST_PATTERN",
+    "REPEATS",
     "Pattern",
     "Required",
     "coded",
     "compile_folded",
     "compile_pattern",
     "fold",
+    "front_of",
     "has_letters",
+    "has_scoped_flags",
     "one_letter",
     "parsed_pattern",
+    "quietly",
     "required_trigrams",
     "subtrees",
     "trigram_form",
@@ -38,6 +43,9 @@ __all__ = [
 
 LONGEST_PATTERN = 1_000
 """Characters of a pattern: as many as a query may have."""
+
+REPEATS = frozenset({_parser.MAX_REPEAT, _parser.MIN_REPEAT, _parser.POSSESSIVE_REPEAT})
+_LOOKS = frozenset({_parser.AT, _parser.ASSERT, _parser.ASSERT_NOT})
 
 _MOST_WORDS = 16
 """Ways to begin or to end that are told apart; more of them are cut to fewer letters."""
@@ -55,20 +63,37 @@ def compile_pattern(pattern: Pattern) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def compile_folded(pattern: Pattern) -> re.Pattern[str]:
-    """The expression for folded texts of ASCII: three times as fast as one that ignores case.
+    r"""The expression for texts folded where case is ignored, then of ASCII alone: 3 to 30 times as fast.
 
-    Not for one with flags for a part of it. Raises InvalidValueError.
+    Letters come before what is looked at in front of them, `foo(?<=\bfoo)` for `\bfoo`. Raises InvalidValueError.
     """
     tree = parsed_pattern(pattern)
-    for part in list(subtrees(tree)):
+    if has_scoped_flags(tree):
+        return compile_pattern(pattern)
+    for part in list(subtrees(tree)) if tree.state.flags & re.IGNORECASE else ():
         for at, (kind, given) in enumerate(part.data):
-            if kind is _parser.LITERAL:
+            if kind is _parser.LITERAL and (given < 128 or not tree.state.flags & re.ASCII):
                 part.data[at] = kind, ord(fold(chr(given)))
             elif kind in (_parser.IN, _parser.NOT_LITERAL):
                 letters = one_letter(tree, kind, given)
                 part.data[at] = _parser.IN, [(_parser.LITERAL, code) for code in range(128) if letters(chr(code))]
     tree.state.flags &= ~re.IGNORECASE
+    front, lead = front_of(tree)
+    if front and lead:
+        behind = _parser.ASSERT, (-1, _parser.SubPattern(tree.state, front + lead))
+        tree.data[: len(front + lead)] = [*lead, behind]
     return _compiler.compile(tree)  # type: ignore[no-any-return]
+
+
+def front_of(tree: Any) -> tuple[list[Any], list[Any]]:
+    """The nodes in front that look around, and those for letters behind them."""
+    front = list(takewhile(lambda node: node[0] in _LOOKS, tree.data))
+    return front, list(takewhile(lambda node: node[0] is _parser.LITERAL, tree.data[len(front) :]))
+
+
+def has_scoped_flags(tree: Any) -> bool:
+    """Whether a part has flags of its own: `(?i:a)b`."""
+    return any(op is _parser.SUBPATTERN and (given[1] or given[2]) for one in subtrees(tree) for op, given in one)
 
 
 def parsed_pattern(pattern: Pattern) -> Any:
@@ -99,8 +124,7 @@ def required_trigrams(pattern: Pattern) -> Required | None:
 
 def has_letters(pattern: Pattern) -> bool:
     """Whether a match of the pattern can have a letter; one without any is none. Raises InvalidValueError."""
-    longest: int = parsed_pattern(pattern).getwidth()[1]
-    return longest > 0
+    return bool(parsed_pattern(pattern).getwidth()[1])
 
 
 def trigrams(folded: str) -> set[str]:
@@ -150,6 +174,13 @@ def _same_letters() -> dict[str, str]:
     return {chr(letter): chr(first) for letter, first in groups if letter != first}
 
 
+def quietly(read: Callable[[str, int], Any], source: str, flags: int) -> Any:
+    """Read an expression: a doubled sign in brackets means the same for ever here, and no warning says otherwise."""
+    with _warnings, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read(source, flags)
+
+
 _GLOBAL_FLAGS = re.compile(r"(?:\(\?[aimsux]+\))*")
 _warnings = threading.Lock()
 
@@ -162,10 +193,7 @@ def _checked(pattern: Pattern, read: Any) -> Any:
     if pattern.whole_words:
         _checked(changed(pattern, whole_words=False), _parser.parse)  # so that the place of a mistake is the typed one
     try:
-        # A doubled sign in brackets means the same for ever here, so a warning that it may not helps nobody.
-        with _warnings, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return read(*_source(pattern))
+        return quietly(read, *_source(pattern))
     except re.error as error:
         place = "" if error.pos is None else f" at character {error.pos + 1}"
         raise _mistake(pattern, f"{error.msg}{place}") from None
@@ -179,14 +207,9 @@ def _source(pattern: Pattern) -> tuple[str, int]:
     if not pattern.whole_words:
         return source, flags
     # Flags for all of it stand before everything else, and a comment of a verbose one ends with its line.
-    given = _flags_of(source) if pattern.is_regex else ""
+    given = _GLOBAL_FLAGS.findall(source)[0] if pattern.is_regex else ""
     end = "\n" if "x" in given else ""
     return rf"{given}(?<!\w)(?:{source[len(given) :]}{end})(?!\w)", flags
-
-
-def _flags_of(source: str) -> str:
-    given = _GLOBAL_FLAGS.match(source)
-    return given.group() if given else ""
 
 
 def _mistake(pattern: Pattern, what: str) -> InvalidValueError:
@@ -238,11 +261,9 @@ def _facts(kind: Any, given: Any) -> _Facts:
         return _of_class(given)
     if kind is _parser.BRANCH:
         return _alternatives(map(_sequence, given[1]))
-    if kind is _parser.SUBPATTERN:
-        return _sequence(given[3])
-    if kind is _parser.ATOMIC_GROUP:
-        return _sequence(given)
-    if kind in (_parser.MAX_REPEAT, _parser.MIN_REPEAT, _parser.POSSESSIVE_REPEAT):
+    if kind in (_parser.SUBPATTERN, _parser.ATOMIC_GROUP):
+        return _sequence(given[3] if kind is _parser.SUBPATTERN else given)
+    if kind in REPEATS:
         return _repeated(*given)
     if kind is _parser.GROUPREF_EXISTS:
         return _alternatives([_sequence(given[1]), _sequence(given[2] or ())])

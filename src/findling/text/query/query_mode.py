@@ -10,8 +10,6 @@ from findling.text.analysis.stemming import empty_words
 from findling.text.query.parser import Parsed
 from findling.text.query.tree import asks_for_text, canonical
 
-__all__ = ["QueryReading", "demands", "read", "relaxed"]
-
 
 class QueryReading(NamedTuple):
     """The tree that is searched for, its `kind` (`ranked`, `boolean` or `browse`), and why it is read so.

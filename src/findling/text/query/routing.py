@@ -9,8 +9,6 @@ from findling.domain.values import record
 from findling.text.analysis.lines import is_sentence
 from findling.text.query.lexer import OPENING_QUOTES, QUOTES
 
-__all__ = ["KINDS", "SIGNALS", "Route", "route", "scripts", "shapes", "word_count", "words"]
-
 
 def words(text: str) -> list[str]:
     """The words of a query in lower case; an identifier, a path or a pattern stays whole (`list.sort` is no `list`)."""

@@ -29,21 +29,6 @@ from findling.text.analysis.stemming import empty_words
 from findling.text.query.leaves import CODE_LANGUAGES, SINGLE_VALUED
 from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES, QUOTES, field_prefix, quoted, spelled
 
-__all__ = [
-    "asks_for_text",
-    "canonical",
-    "identifier_parts",
-    "limited_to",
-    "negation",
-    "patterns_of",
-    "positive_terms",
-    "positive_texts",
-    "simplified",
-    "size",
-    "split_where",
-    "typed_terms",
-]
-
 
 def simplified(node: Node, notes: list[str], *, is_negated: bool = False, is_plain: bool = True) -> Node:
     """The simplest tree with the same meaning; what was taken to mean something else than it says is noted.

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from findling.domain.queries import Variant
 from findling.text.analysis.analysis import STOP_WORDS
 
-__all__ = ["LOCAL", "MOST_TOKENS", "SYSTEM", "asked", "bag_of_words", "read_reply", "told"]
-
 LOCAL = "best passages"
 """The source of variants without a language model."""
 

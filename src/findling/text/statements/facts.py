@@ -28,8 +28,6 @@ from findling.text.statements.relations import (
 )
 from findling.text.statements.words import SaidWord, content, written_words
 
-__all__ = ["COLON", "fact_of"]
-
 COLON = re.compile(r"^(?P<slot>[^:?]{2,80}?)(?:\s*(?P<sign>:)\s+|\s+=\s+|(?<=\w)=(?=[\w./'\"-]))(?P<value>\S.*)$")
 """A key and its value."""
 

@@ -30,8 +30,6 @@ from findling.text.statements.relations import (
 )
 from findling.text.statements.words import SaidWord, fold, lexicon
 
-__all__ = ["CONFLICT", "COPY", "UPDATE", "compare"]
-
 COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
 """The same statement; a newer value that takes the place of an older one; two that may not hold together."""
 

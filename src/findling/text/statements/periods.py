@@ -8,21 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = [
-    "LATER",
-    "NEAREST",
-    "PAST",
-    "WORDS",
-    "Period",
-    "Validity",
-    "alternatives",
-    "periods",
-    "read_day",
-    "shown_day",
-    "validity",
-    "word_table",
-]
-
 NEAREST, PAST, LATER = "nearest", "past", "later"
 """The year of a day without one: the nearest, the last that has begun, the next that has not ended."""
 

@@ -20,8 +20,6 @@ from findling.text.statements.relations import (
 )
 from findling.text.statements.words import SaidWord, content, in_order, written_words
 
-__all__ = ["Reading", "read_statement"]
-
 _LATELY = 365 * 86_400
 """Seconds before a statement in which something has begun that it calls a change."""
 

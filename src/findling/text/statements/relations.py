@@ -10,43 +10,6 @@ from typing import NamedTuple
 from findling.text.statements.periods import alternatives, word_table
 from findling.text.statements.words import SaidWord, lexicon
 
-__all__ = [
-    "AFTER",
-    "BELONGING",
-    "CHANGED_LEAD",
-    "CHANGES",
-    "CHANGING",
-    "CLAUSES",
-    "EXACT",
-    "LEAD",
-    "LONGEST_VALUE",
-    "MANY",
-    "MEASURES",
-    "MOVES",
-    "NOUNS",
-    "NO_FACTS",
-    "OWNING",
-    "PROPERTIES",
-    "RELATIONS",
-    "REPLACED",
-    "SEVERAL",
-    "SOFT",
-    "SOLE",
-    "SOMEBODY",
-    "TEAMS",
-    "UNITS",
-    "VALUE_KINDS",
-    "VERBS",
-    "Fact",
-    "has_several",
-    "is_in_past",
-    "is_name",
-    "kind_of",
-    "made_fact",
-    "manner_of",
-    "shape_of",
-]
-
 UNITS = frozenset({"@euro", "@dollar", "@pound", "@percent", "@day", "@week", "@month", "@year"})
 """Units of a number."""
 

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from findling.text.analysis.stemming import stem
 from findling.text.statements.periods import NEAREST, WORDS, periods, word_table
 
-__all__ = ["Lexicon", "SaidWord", "content", "fold", "in_order", "lexicon", "written_words"]
-
 
 class SaidWord(NamedTuple):
     """One word of a statement.

@@ -14,17 +14,6 @@ from findling.service.export.evaluating import MAIN_MEASURE
 if TYPE_CHECKING:
     from findling.pipelines.evaluation.evaluation import EvaluatedCollection, EvaluatedQuery, EvaluatedRun, PairedRuns
 
-__all__ = [
-    "Bar",
-    "BarGroup",
-    "draw_bars",
-    "render_comparisons",
-    "render_measures",
-    "render_no_answer",
-    "render_queries",
-    "render_sizes",
-]
-
 
 class Bar(NamedTuple):
     """A value between 0 and 1 and the interval it lies in."""

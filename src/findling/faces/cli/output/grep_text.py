@@ -9,8 +9,6 @@ from findling.domain.reports import GrepAnswer, MatchedFile, MatchedLine
 from findling.faces.cli.output.rendering import highlight
 from findling.faces.cli.output.terminal import show_controls
 
-__all__ = ["GrepView", "grep_messages", "render_grep", "summary_message"]
-
 _PATH, _NUMBER, _MATCH = "35", "32", "1;31"
 
 

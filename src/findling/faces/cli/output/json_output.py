@@ -14,17 +14,6 @@ from findling.domain.results import SCHEMA_VERSION, SearchAnswer
 from findling.domain.values import plain
 from findling.faces.cli.output.terminal import display_width, show_controls, speaks_unicode, write
 
-__all__ = [
-    "answer_document",
-    "answer_stream",
-    "dump",
-    "report_document",
-    "skipped_entries",
-    "write_json",
-    "write_report",
-    "write_table",
-]
-
 
 def write_json(values: object = None, /, **more: object) -> None:
     """Print a record, and more values, as one document with the schema version first."""

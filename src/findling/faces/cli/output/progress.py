@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from findling.domain.reports import IndexProgress, Progress
     from findling.pipelines.indexing.embedding_run import RefineProgress
 
-__all__ = ["copy_bar", "format_progress", "format_size", "progress_bar", "refine_bar"]
-
 _Event = TypeVar("_Event")
 
 _REDRAW_S = 0.1

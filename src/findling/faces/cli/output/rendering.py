@@ -18,22 +18,6 @@ from findling.domain.results import Hit, Line, Passage, ScorePart, SearchAnswer
 from findling.domain.values import counted
 from findling.faces.cli.output.terminal import display_width, joins_previous, show_controls
 
-__all__ = [
-    "FORMATS",
-    "View",
-    "count_of",
-    "highlight",
-    "make_view",
-    "receipt_lines",
-    "render_facets",
-    "render_files",
-    "render_related",
-    "render_relaxed",
-    "render_text",
-    "render_vimgrep",
-    "shown_path",
-]
-
 FORMATS = ("text", "files", "vimgrep", "json", "jsonl")
 
 _PATH, _NUMBER, _MATCH, _DIM, _BOLD = "35", "32", "1;31", "2", "1"

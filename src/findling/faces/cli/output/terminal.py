@@ -14,26 +14,6 @@ import click
 
 from findling.domain.errors import UsageError
 
-__all__ = [
-    "agrees",
-    "ask_before_indexing",
-    "display_width",
-    "fit",
-    "hush",
-    "is_interactive",
-    "joins_previous",
-    "note",
-    "prepare_streams",
-    "show_controls",
-    "show_controls_in_lines",
-    "speaks_unicode",
-    "tell_index_runs",
-    "use_color",
-    "write",
-    "write_names",
-]
-
-
 _CONTROLS = {
     **{code: 0x2400 + code for code in range(32) if code != 9},  # the symbols ␀ … ␟
     127: 0x2421,

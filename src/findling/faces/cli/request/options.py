@@ -17,7 +17,7 @@ from findling.domain.errors import DaemonError, NotFoundError, UsageError
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.values import counted
 from findling.faces.cli.output.terminal import note
-from findling.service.settings.setting_list import plan_row
+from findling.service.settings.setting_list import KNOB_ROWS, PROJECT_ORIGIN, instead_of, plan_row
 from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
 
 if TYPE_CHECKING:
@@ -26,35 +26,6 @@ if TYPE_CHECKING:
     from findling.service.engine.background import Embedding
     from findling.service.engine.client import SearchClient
     from findling.service.engine.engine import Engine
-
-__all__ = [
-    "GroupWithMoves",
-    "apply_changes",
-    "as_option",
-    "ask_client",
-    "at_store",
-    "changes_option",
-    "compact_in_background",
-    "daemon_client",
-    "json_option",
-    "name_from_root",
-    "no_context_option",
-    "note_settings",
-    "opened",
-    "path_argument",
-    "place_of",
-    "place_option",
-    "plan_options",
-    "read_changes",
-    "refine_in_background",
-    "resolve",
-    "setting_option",
-    "stand_in",
-    "tell_embedding",
-    "work_in_background",
-    "workspace_option",
-    "yes_option",
-]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
@@ -85,6 +56,41 @@ class GroupWithMoves(click.Group):
         if args and args[0] in self.moved:
             raise UsageError(f"there is no {ctx.command_path} {args[0]} any more", hint=self.moved[args[0]])
         return super().resolve_command(ctx, args)
+
+
+def takes_all(context: click.Context, args: list[str]) -> list[str]:
+    """The arguments without an `--all` beside `--help`; the help is a whole one then."""
+    if "--all" not in args or not {"-h", "--help"} & set(args):
+        return args
+    context.meta[_ALL] = True
+    return [one for one in args if one != "--all"]
+
+
+def is_whole(context: click.Context) -> bool:
+    """Whether the help lists everything."""
+    return _ALL in context.meta
+
+
+_ALL = "findling.all"
+
+_FREQUENT = frozenset("limit ext path_prefix type_ plan_mode profile context files as_json explain".split())
+"""Parameters of a search that its help lists; `--help --all` lists all of them."""
+
+
+class BriefCommand(click.Command):
+    """A command whose help lists the options that people need most."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, takes_all(ctx, args))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the frequent ones, and how to see the others."""
+        listed = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        shown = [each for each in listed if is_whole(ctx) or each.name in _FREQUENT or each.is_eager]
+        with formatter.section("Options"):
+            formatter.write_dl([each.get_help_record(ctx) or ("", "") for each in shown])
+        if len(shown) < len(listed):
+            formatter.write(f"\n{len(listed) - len(shown)} more options: {ctx.command_path} --help --all\n")
 
 
 def setting_option(parameter: str, *short: str, metavar: str | None = None) -> Callable[[_Command], _Command]:
@@ -126,7 +132,7 @@ def place_option(command: _Command) -> _Command:
 
     @wraps(command)
     def placed(workspace: str | None, **given: Any) -> Any:
-        is_path = workspace is not None and not _is_url(workspace) and _looks_like_path(workspace)
+        is_path = workspace is not None and not _is_url(workspace) and looks_like_path(workspace)
         path = os.path.expanduser(workspace or "") if is_path else "."  # noqa: PTH111 - "./" names a folder, "." does not
         return command(path=path, workspace=None if is_path else workspace, **given)
 
@@ -135,7 +141,8 @@ def place_option(command: _Command) -> _Command:
     return cast("_Command", option(placed))
 
 
-def _looks_like_path(text: str) -> bool:
+def looks_like_path(text: str) -> bool:
+    """Whether a name is that of a file or folder."""
     return text.startswith((".", "~")) or "/" in text or "\\" in text
 
 
@@ -181,6 +188,7 @@ def resolve(path: str, *, in_context: bool = False, **given: str | None) -> Sett
     Only `in_context` may a project file name a workspace: it says what is searched, not what is indexed or forgotten.
     """
     settings = load_settings(path)
+    _tell_knobs(settings)
     if not in_context and settings.project_file("context.workspace") is not None:
         settings = settings.override({"context.workspace": ""}, "default")
     for parameter, text in given.items():
@@ -188,6 +196,17 @@ def resolve(path: str, *, in_context: bool = False, **given: str | None) -> Sett
             flag, name = _FLAGS["store" if parameter == "workspace" and _is_url(text) else parameter]
             settings = settings.override_text(name, text, f"flag {flag}")
     return settings
+
+
+def _tell_knobs(settings: Settings) -> None:
+    """Say once what files and the environment set that is no setting any more; it counts all the same."""
+    context = click.get_current_context(silent=True)
+    told = context.meta.setdefault("findling.told", set()) if context is not None else set()
+    for name in KNOB_ROWS:
+        origin = settings.origin(name)
+        if name not in told and origin.startswith(("user file ", PROJECT_ORIGIN, "env ")):
+            told.add(name)
+            note(f"{origin}: {name} is no setting any more; it still counts", instead_of(name, origin))
 
 
 def at_store(settings: Settings, *, creates: bool = False) -> Settings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
@@ -29,17 +28,6 @@ from findling.faces.cli.request.options import (
 from findling.service.settings.settings import Settings
 from findling.service.workspace.scope import NO_CONTEXT
 
-__all__ = [
-    "SearchOptions",
-    "build_request",
-    "choose_format",
-    "collected",
-    "planned_requests",
-    "question_options",
-    "read_queries",
-    "settled",
-]
-
 
 @record()
 class SearchOptions:
@@ -50,35 +38,24 @@ class SearchOptions:
     limit: str | None = None
     context: str | None = None
     workspace: str | None = None
-    color: str | None = None
     profile: str | None = None
     knobs: Mapping[str, Any] = field(default_factory=dict)
     plan: str | None = None
     changes: tuple[str, ...] = ()
     ext: tuple[str, ...] = ()
-    exclude_ext: tuple[str, ...] = ()
-    exclude_pattern: str | None = None
     path_prefix: tuple[str, ...] = ()
     type_: tuple[str, ...] = ()
-    lang: tuple[str, ...] = ()
-    tag: tuple[str, ...] = ()
-    author: tuple[str, ...] = ()
-    after: str | None = None
-    before: str | None = None
     format_: str | None = None
     files: bool = False
     as_json: bool = False
-    as_jsonl: bool = False
     explain: bool = False
     as_: tuple[str, ...] = ()
     facet: tuple[str, ...] = ()
-    all_files: bool = False
     cursor: str = ""
     no_context: bool = False
     no_index: bool = False
     quick: bool = False
     scope: str = SCOPES[0]
-    yes: bool = False
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -86,15 +63,8 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS: tuple[Callable[..., Any], ...] = (
     setting_option("limit", "-k", metavar="N"),
     click.option("-e", "--ext", multiple=True, metavar="EXT", help="Only files with this extension; py, .py or py,md."),
-    click.option("-E", "--exclude-ext", multiple=True, metavar="EXT", help="No files with this extension."),
-    click.option("-x", "--exclude-pattern", metavar="REGEX", help="No chunks that this regular expression matches."),
     click.option("--path", "path_prefix", multiple=True, metavar="FOLDER", help="Only below this folder of PATH."),
     click.option("--type", "type_", multiple=True, metavar="TYPE", help="Only resources of this type, such as file."),
-    click.option("--lang", multiple=True, metavar="LANG", help="Only this language, such as python or markdown."),
-    click.option("--tag", multiple=True, metavar="TAG", help="Only resources with this tag."),
-    click.option("--author", multiple=True, metavar="NAME", help="Only resources by this author."),
-    click.option("--after", metavar="DATE", help="Only what changed at or after this date, such as 2026-01-31."),
-    click.option("--before", metavar="DATE", help="Only what changed before this date."),
     setting_option("profile", metavar="NAME"),
     *plan_options(KNOBS.values()),
     changes_option,
@@ -105,7 +75,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 _FLAGGED = [name for name, knob in KNOBS.items() if knob.flag]
-_SETTING_FLAGS = ("limit", "context", "color", "workspace", "profile")
+_SETTING_FLAGS = ("limit", "context", "workspace", "profile")
 
 
 def question_options(command: _Command) -> _Command:
@@ -183,11 +153,10 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
         query=query,
         limit=settings["search.limit"],
         filters=_filters(options),
-        exclude_pattern=_checked_pattern(options.exclude_pattern),
         context=settings["search.context"],
         explain=options.explain,
         cursor=options.cursor,
-        facets=(*options.facet, "file") if options.all_files and "file" not in options.facet else options.facet,
+        facets=options.facet,
         principals=options.as_ or None,
         changes=read_changes(options.knobs),
         quick=options.quick,
@@ -195,7 +164,7 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
     )
 
 
-_PLANNED = "limit profile ext exclude_ext exclude_pattern path_prefix type_ lang tag author after before".split()
+_PLANNED = "limit profile ext path_prefix type_".split()
 """Options whose say a plan has."""
 
 _UNPLANNED = ("search.refresh", "search.context", "search.snippet_lines")
@@ -231,7 +200,6 @@ def choose_format(options: SearchOptions) -> str:
         "--format": options.format_,
         "--files": "files" if options.files else None,
         "--json": "json" if options.as_json else None,
-        "--jsonl": "jsonl" if options.as_jsonl else None,
     }
     chosen = {flag: name for flag, name in asked.items() if name}
     if len(set(chosen.values())) > 1:
@@ -255,7 +223,7 @@ def _exists(path: str) -> bool:
 
 
 def _is_planned(setting: str) -> bool:
-    if any(knob.setting == setting for knob in KNOBS.values()):
+    if any(knob.row == setting for knob in KNOBS.values()):
         return True
     return setting.startswith("search.") and setting not in _UNPLANNED
 
@@ -273,37 +241,10 @@ def _read_lines(source: str) -> list[str]:
     return queries
 
 
-_CALLED = {"ext": "-e", "not_ext": "-E", "path": "--path", "after": "--after", "before": "--before"}
-
-
-_LIMITING = "ext exclude_ext path_prefix type_ lang tag author after before".split()
-
-
 def _filters(options: SearchOptions) -> Filters:
-    if not any(getattr(options, name) for name in _LIMITING):
+    if not (options.ext or options.path_prefix or options.type_):
         return Filters()
     from findling.service.settings.written_filters import written_filters
 
-    return written_filters(
-        ext=options.ext,
-        not_ext=options.exclude_ext,
-        path=options.path_prefix,
-        type=options.type_,
-        lang=options.lang,
-        tag=options.tag,
-        author=options.author,
-        after=options.after,
-        before=options.before,
-        called=_CALLED,
-    )
-
-
-def _checked_pattern(pattern: str | None) -> str | None:
-    try:
-        if pattern is not None:
-            re.compile(pattern)
-    except re.error as error:
-        raise InvalidValueError(
-            f"-x {pattern} is no regular expression: {error}", hint="put a backslash before special characters"
-        ) from error
-    return pattern
+    called = {"ext": "-e", "path": "--path"}
+    return written_filters(ext=options.ext, path=options.path_prefix, type=options.type_, called=called)

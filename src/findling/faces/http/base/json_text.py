@@ -18,8 +18,6 @@ from findling.service.server.search_process import PackedAnswer
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-__all__ = ["JSON", "NO_STORE", "answer_text", "encoded", "json_response", "report_text", "with_schema"]
-
 JSON = "application/json"
 
 NO_STORE = {"cache-control": "no-store"}

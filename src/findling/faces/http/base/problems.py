@@ -31,18 +31,6 @@ from findling.domain.errors import (
     UsageError,
 )
 
-__all__ = [
-    "CHALLENGE",
-    "Problem",
-    "TooManyError",
-    "as_problem",
-    "problem_document",
-    "problem_response",
-    "protection",
-    "tell_errors",
-]
-
-
 CHALLENGE = 'Bearer realm="findling"'
 """The challenge for a client without a token."""
 

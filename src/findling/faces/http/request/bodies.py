@@ -11,26 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
 from findling.domain.plans import KNOBS, Knob
-from findling.domain.queries import FACETS, SCOPES, Filters, SearchRequest
+from findling.domain.queries import FACETS, OFFERED, SCOPES, Filters, SearchRequest
 from findling.domain.strangers import LONGEST_PATTERN, checked_pattern
 from findling.service.settings.written_filters import written_filters
-
-__all__ = [
-    "ExplainParameters",
-    "FilterBody",
-    "NameParameters",
-    "PlacedRequest",
-    "PlanBody",
-    "QueryText",
-    "SearchBody",
-    "SearchParameters",
-    "SuggestParameters",
-    "WorkspaceName",
-    "WorkspaceParameters",
-    "plan_body",
-    "shortcuts",
-]
-
 
 _KINDS: Mapping[str, Any] = {
     "weights": dict[str, float],
@@ -104,28 +87,22 @@ class PlacedRequest(NamedTuple):
     workspace: str
 
 
-class FilterBody(BaseModel):
+_Moment: Any = float | Annotated[str, Field(max_length=40)] | None
+_OFFERED: dict[str, Any] = {
+    name: (kind, Field(default=default, description=one.metadata["help"]))
+    for name, one in OFFERED.items()
+    for kind, default in [(_Texts, list[str]()) if one.default == () else (_Moment, None)]
+}
+
+
+class FilterBody(create_model("Offered", **_OFFERED)):  # type: ignore[misc]
     """Filters of the answer; an empty list does not filter."""
 
     model_config = _IN_BODY
 
-    ext: _Texts = Field(default=[], description="Extensions, with or without the dot.")
-    not_ext: _Texts = Field(default=[], description="Extensions that are left out.")
-    path: _Texts = Field(default=[], description="Folders or files, from the root of the workspace.")
-    type: _Texts = Field(default=[], description="Types of resources: file, chat, decision, memory, …")
-    lang: _Texts = Field(default=[], description="Languages of texts and of code: markdown, python, …")
-    tag: _Texts = Field(default=[], description="Tags.")
-    author: _Texts = Field(default=[], description="Authors.")
-    after: float | Annotated[str, Field(max_length=40)] | None = Field(
-        default=None, description="Changed at or after this: a date as in ISO 8601, or seconds since the epoch."
-    )
-    before: float | Annotated[str, Field(max_length=40)] | None = Field(
-        default=None, description="Changed before this: a date as in ISO 8601, or seconds since the epoch."
-    )
-
     def filters(self) -> Filters:
         """Raises InvalidValueError for a date that is none, and for limits that contradict each other."""
-        return written_filters(**{name: getattr(self, name) for name in FilterBody.model_fields})
+        return written_filters(**{name: getattr(self, name) for name in OFFERED})
 
 
 _UNLIMITED = FilterBody()

@@ -25,25 +25,12 @@ from starlette.types import Scope
 from findling.domain.budgets import WorkBudget, spending
 from findling.domain.errors import DeniedError, FindlingError, InvalidValueError
 from findling.domain.permissions import OWNER, Caller
+from findling.domain.queries import OFFERED
 from findling.domain.reports import IndexProgress
 from findling.faces.http.request.fair_queue import Shares
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 from findling.service.server.search_process import GRACE_S
-
-__all__ = [
-    "GATES",
-    "REPEATED",
-    "Asked",
-    "CheckedRoute",
-    "DirectRoute",
-    "IndexRuns",
-    "Owning",
-    "Reading",
-    "Served",
-    "Writing",
-]
-
 
 _log = logging.getLogger("findling.http")
 
@@ -203,7 +190,7 @@ async def _writing(request: Request) -> Asked:
     found = _allowed(request, "write")
     if not found.caller.is_owner:
         # What is written decides who may see it: somebody with limited rights could write over what they cannot see.
-        hint = "findling token create NAME --owner --scope write"
+        hint = "findling token create NAME --as owner --scope write"
         raise DeniedError("only a token of the owner may change something", hint=hint)
     return found
 
@@ -220,7 +207,7 @@ def _allowed(request: Request, scope: str) -> Asked:
     caller = served.identify(request.scope)
     if not caller.may(scope):
         raise DeniedError(
-            f"the token does not allow to {scope}", hint=f"findling token create NAME --owner --scope {scope}"
+            f"the token does not allow to {scope}", hint=f"findling token create NAME --as owner --scope {scope}"
         )
     return Asked(caller, served.host, served.line, served.runs, served.shares, request, served.host.budget(caller))
 
@@ -238,7 +225,7 @@ Owning = Annotated[Asked, Depends(_owning)]
 """A request of the owner."""
 
 
-REPEATED = frozenset({"facets", "pattern", "glob", "ext", "not_ext", "path", "type", "lang", "tag", "author"})
+REPEATED = frozenset({"facets", "pattern", "glob", *[name for name, one in OFFERED.items() if one.default == ()]})
 """Parameters that are lists, and may be given several times."""
 
 _MOST_PARAMETERS = 200

@@ -14,8 +14,6 @@ from findling.domain.permissions import Caller
 from findling.faces.http.base.problems import TooManyError
 from findling.service.engine.executor import WorkLine
 
-__all__ = ["Shares"]
-
 _Result = TypeVar("_Result")
 
 

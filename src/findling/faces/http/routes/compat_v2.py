@@ -19,8 +19,6 @@ from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
 from findling.service.settings.written_filters import written_filters
 
-__all__ = ["SecondBody", "router"]
-
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
 _MOST_HITS = 100

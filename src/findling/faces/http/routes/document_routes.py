@@ -21,8 +21,6 @@ from findling.faces.http.routes.openapi import (
     ThemesDocument,
 )
 
-__all__ = ["FetchParameters", "RelatedParameters", "ThemesParameters", "router"]
-
 router = APIRouter(route_class=CheckedRoute, tags=["documents"])
 
 _Name = Annotated[

@@ -17,8 +17,6 @@ from findling.faces.http.request.bodies import WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
 
-__all__ = ["GlobParameters", "GrepParameters", "OutlineParameters", "RefsParameters", "router"]
-
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
 _Globs = Annotated[list[Annotated[str, Field(min_length=1, max_length=1_000)]], Field(max_length=100)]

@@ -16,8 +16,6 @@ from findling.faces.http.request.bodies import WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Writing
 from findling.faces.http.routes.openapi import Report
 
-__all__ = ["DecisionParameters", "router"]
-
 router = APIRouter(route_class=CheckedRoute, prefix="/v1/glossary", tags=["glossary"])
 
 

@@ -25,9 +25,6 @@ from findling.faces.http.routes.openapi import Report
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import BUCKETS_S, Host
 
-__all__ = ["METRICS", "PAGE_HEADERS", "docs_page", "metrics_text", "router"]
-
-
 METRICS = CONTENT_TYPE_PLAIN_0_0_4
 """The type of the text."""
 

@@ -13,8 +13,6 @@ from findling.faces.http.request.bodies import WorkspaceName, WorkspaceParameter
 from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Reading, Writing
 from findling.faces.http.routes.openapi import Report
 
-__all__ = ["HistoryParameters", "MemoryBody", "RecallParameters", "ReviewBody", "UndoBody", "router"]
-
 router = APIRouter(route_class=CheckedRoute, prefix="/v1/memories", tags=["memories"])
 
 _IN_BODY = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)

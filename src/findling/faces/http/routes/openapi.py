@@ -14,17 +14,6 @@ from findling import __version__
 from findling.domain.results import Completion, Explanation, SearchAnswer, ThemesAnswer
 from findling.service.index.documents import FetchedDocument
 
-__all__ = [
-    "PROBLEMS",
-    "AnswerDocument",
-    "ExplanationDocument",
-    "FetchedAnswer",
-    "Report",
-    "SuggestionsDocument",
-    "ThemesDocument",
-    "openapi_document",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerDocument(SearchAnswer):

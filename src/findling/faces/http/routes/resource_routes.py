@@ -14,8 +14,6 @@ from findling.faces.http.request.bodies import WorkspaceName
 from findling.faces.http.request.context import Asked, CheckedRoute, Writing
 from findling.faces.http.routes.openapi import Report
 
-__all__ = ["ResourcesBody", "router"]
-
 router = APIRouter(route_class=CheckedRoute, tags=["writing"])
 
 _MOST_ENTRIES = 10_000

@@ -18,9 +18,6 @@ from findling.faces.http.request.bodies import PlacedRequest, SearchBody, Search
 from findling.faces.http.request.context import Asked, CheckedRoute, DirectRoute, Reading
 from findling.faces.http.routes.openapi import AnswerDocument
 
-__all__ = ["EVENTS", "direct", "event", "router", "searched"]
-
-
 EVENTS = "text/event-stream"
 
 

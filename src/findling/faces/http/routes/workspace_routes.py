@@ -15,8 +15,6 @@ from findling.faces.http.request.bodies import WorkspaceName, WorkspaceParameter
 from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Reading, Writing
 from findling.faces.http.routes.openapi import Report
 
-__all__ = ["IndexBody", "router"]
-
 router = APIRouter(route_class=CheckedRoute, tags=["workspaces"])
 
 _OfWorkspace = Annotated[WorkspaceParameters, Query()]

@@ -19,9 +19,6 @@ from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.base.problems import CHALLENGE, Problem, as_problem, problem_response, protection
 from findling.service.server.tokens import TokenBook
 
-__all__ = ["LOOPBACK", "NOBODY", "OPEN_PATHS", "CappedBody", "Guard", "RateLimits", "host_names", "is_local"]
-
-
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Names that always stand for this machine."""
 

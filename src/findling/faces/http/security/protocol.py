@@ -17,8 +17,6 @@ from findling.faces.http.base.problems import Problem, problem_response, protect
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
-__all__ = ["ConnectionLimits", "GuardedProtocol", "guarded_protocol"]
-
 # Private parts of uvicorn that GuardedProtocol overrides or calls. Without one of them its limits would not hold.
 _PRIVATE_PARTS = (
     "_should_upgrade_to_ws",

@@ -10,31 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import KNOBS, Knob
-from findling.domain.queries import SCOPES, Filters
+from findling.domain.queries import OFFERED, SCOPES, Filters
 from findling.domain.values import closest_name
 from findling.service.settings.written_filters import written_filters
-
-__all__ = [
-    "Arguments",
-    "ExplainArguments",
-    "FetchArguments",
-    "GlobArguments",
-    "GrepArguments",
-    "MemoryArguments",
-    "NoArguments",
-    "OutlineArguments",
-    "RefsArguments",
-    "RelatedArguments",
-    "RememberArguments",
-    "SearchArguments",
-    "SearchFilters",
-    "SimilarArguments",
-    "input_schema",
-    "output_schema",
-    "read_arguments",
-    "with_knobs",
-]
-
 
 _LONGEST_WORTH_TELLING = 100
 """A bound above which a length keeps out nothing but nonsense, which is refused all the same."""
@@ -134,22 +112,21 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchFilters(Arguments):
-    """Filters of an answer; a value that fits one of a list is enough."""
+_Moment = Annotated[str, Field(max_length=40)]
+_OFFERED: dict[str, Any] = {
+    name: (kind, Field(default=default, description=one.metadata["mcp"] or None))
+    for name, one in OFFERED.items()
+    for kind, default in [(_Names, []) if one.default == () else (_Moment, "")]
+}
 
-    ext: _Names = []
-    not_ext: _Names = []
-    path: Annotated[_Names, Field(description="folders or files")] = []
-    type: Annotated[_Names, Field(description="file, chat, memory, decision, …")] = []
-    lang: _Names = []
-    tag: _Names = []
-    author: _Names = []
-    after: Annotated[str, Field(max_length=40, description="changed since: 2026-01-31, 2026, 7d")] = ""
-    before: Annotated[str, Field(max_length=40)] = ""
+
+class SearchFilters(create_model("Offered", __base__=Arguments, **_OFFERED)):  # type: ignore[misc]
+    """Filters of an answer; a value that fits one of a list is enough."""
 
     def to_filters(self) -> Filters:
         """As the engine knows them. Raises InvalidValueError for a value that limits nothing."""
-        return written_filters(**{**self.model_dump(), "type": [name.lower() for name in self.type]})
+        given = self.model_dump()
+        return written_filters(**given | {"type": [name.lower() for name in given["type"]]})
 
 
 _MaxChars = Annotated[int, Field(ge=1000, le=_MOST_CHARS)]
@@ -226,7 +203,8 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
             raise InvalidValueError(
                 "item_type and filters.type both say which types are meant", hint="leave out one of them"
             )
-        return self.filters.model_copy(update={"type": [self.item_type]}).to_filters()
+        typed: SearchFilters = self.filters.model_copy(update={"type": [self.item_type]})
+        return typed.to_filters()
 
 
 class FetchArguments(Arguments):

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from findling.domain.values import counted
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS, cut, without_empty
 
-__all__ = ["Budget", "compact_json", "count_tokens", "end_of_line", "fit_answer", "fit_facts", "fit_text"]
-
 _ASCII_PER_TOKEN = 4
 _LAST_LATIN = "\u024f"
 

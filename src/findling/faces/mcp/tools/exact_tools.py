@@ -21,20 +21,6 @@ from findling.faces.mcp.tools.arguments import (
 from findling.faces.mcp.tools.budget import Budget
 from findling.faces.mcp.tools.tool_results import cut
 
-__all__ = [
-    "GlobResult",
-    "GrepResult",
-    "OutlineResult",
-    "RefsResult",
-    "RelatedResult",
-    "check_grep",
-    "glob_files",
-    "grep_lines",
-    "list_refs",
-    "outline_file",
-    "relate_things",
-]
-
 _LONGEST_LINE, _LONGEST_NAME = 300, 100
 
 

@@ -12,9 +12,6 @@ from findling.faces.mcp.tool_context import Desk, for_caller, told
 from findling.faces.mcp.tools.tool_results import iso_time
 from findling.service.engine.client import LocalClient
 
-__all__ = ["make_instructions", "status_document", "visible_types"]
-
-
 _MOST_TYPES = 20
 
 _HOW_TO = """\

@@ -15,8 +15,6 @@ from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools.budget import Budget
 from findling.service.content.memories import WorkspaceMemories
 
-__all__ = ["MemoryResult", "RememberResult", "remember_text", "work_on_memories"]
-
 
 class RememberResult(TypedDict):
     id: str

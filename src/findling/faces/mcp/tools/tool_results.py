@@ -14,24 +14,6 @@ from typing_extensions import TypedDict
 from findling.domain.results import Explanation, Hit, Line, Receipt, SearchAnswer
 from findling.service.index.documents import FetchedDocument
 
-__all__ = [
-    "DOCUMENT_ADDRESS",
-    "ITEM_TYPES",
-    "ExplainResult",
-    "FetchResult",
-    "SearchResult",
-    "SearchResults",
-    "SimilarResults",
-    "StatusResult",
-    "best_rows",
-    "cut",
-    "describe_explanation",
-    "describe_fetched",
-    "describe_search",
-    "iso_time",
-    "without_empty",
-]
-
 DOCUMENT_ADDRESS = "findling://document/"
 """The beginning of a document's address; its id follows."""
 

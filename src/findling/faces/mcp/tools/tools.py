@@ -25,9 +25,6 @@ from findling.service.index.documents import FetchedDocument
 from findling.service.settings.type_plugins import declared_types
 from findling.text.snippets import WHOLE_PASSAGE
 
-__all__ = ["TOOLS", "IndexResult", "Tool", "Work", "offered_tools"]
-
-
 _LONGEST_CURSOR = 160
 """Characters that are kept free for a cursor which is only known when the number of hits is."""
 

@@ -32,8 +32,6 @@ from findling.faces.mcp.transport.server import Runner, make_server
 from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.settings.portable_settings import read_settings
 
-__all__ = ["CallersRunner", "McpApp", "mcp_app"]
-
 _Result = TypeVar("_Result")
 _log = logging.getLogger("findling.mcp")
 

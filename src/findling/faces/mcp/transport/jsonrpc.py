@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-__all__ = ["INTERNAL_ERROR", "INVALID_REQUEST", "LONGEST_LINE", "awaited_key", "failure", "problem_of", "read_message"]
-
 _PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 LONGEST_LINE = 16 << 20

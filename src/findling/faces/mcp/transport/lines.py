@@ -26,8 +26,6 @@ from findling.faces.mcp.transport.server import make_server
 if TYPE_CHECKING:
     from mcp.server import Server
 
-__all__ = ["serve_lines", "serve_socket"]
-
 _BEFORE_ALL = ("initialize", "ping", "server/discover")
 """Methods that need no session."""
 

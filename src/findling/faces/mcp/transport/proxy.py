@@ -23,8 +23,6 @@ from findling.faces.mcp.transport.jsonrpc import (
     read_message,
 )
 
-__all__ = ["pass_on"]
-
 _LONGEST_S = 600.0
 """Patience with open requests once no more lines come: an index run takes minutes."""
 

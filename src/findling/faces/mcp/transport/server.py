@@ -37,9 +37,6 @@ from findling.service.agents.savings import note_answer
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
 
-__all__ = ["STATUS", "STATUS_ADDRESS", "TEMPLATE", "Runner", "make_server", "read_resource"]
-
-
 STATUS_ADDRESS = "findling://status"
 
 STATUS = types.Resource(

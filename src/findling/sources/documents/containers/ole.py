@@ -10,10 +10,8 @@ from olefile import OleFileIO  # type: ignore[import-untyped]
 
 from findling.sources.documents.charsets import decode_bytes
 from findling.sources.documents.containers.zip_packages import PARSER_ERRORS
-from findling.sources.documents.extracted import Properties, windows_time
+from findling.sources.extracted import Properties, windows_time
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["list_storages", "open_compound", "read_stream", "read_summary"]
 
 _STREAM = 2
 _CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _CREATED, _SAVED = 1, 2, 3, 4, 5, 12, 13

@@ -12,8 +12,6 @@ from xml.parsers import expat
 
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["attribute_of", "child_of", "descendants", "local_name", "mixed_content", "number_of", "parse_xml"]
-
 # Expat reads UTF-16 and encodings that agree with ASCII, so a declaration looks like one of these.
 _ENTITY_MARKS = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
 # An encoding may not exist (LookupError), or expat cannot read it (ValueError).

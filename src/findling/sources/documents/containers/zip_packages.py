@@ -11,8 +11,6 @@ from xml.etree.ElementTree import Element
 from findling.sources.documents.containers.xml_tree import parse_xml
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["MAX_MEMBER_BYTES", "MAX_UNPACKED_BYTES", "OLE_MAGIC", "PARSER_ERRORS", "Package"]
-
 MAX_MEMBER_BYTES = 64 << 20
 MAX_UNPACKED_BYTES = 256 << 20
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

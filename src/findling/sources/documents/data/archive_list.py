@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from findling.sources.documents.containers.zip_packages import Package
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 _MAX_MEMBERS = 5000
 _MAX_UNPACKED = 64 << 20

@@ -9,11 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
 from findling.sources.documents.office.sheet_rows import are_column_names
+from findling.sources.extracted import Extracted, Source, TextBuilder
 from findling.sources.files.file_text import decode_data
-
-__all__ = ["extract"]
 
 _DELIMITERS = "\t|;,"  # where two fit equally well the first wins: `1,5;2,5` are two numbers
 _DELIMITER_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}

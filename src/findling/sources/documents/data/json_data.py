@@ -10,12 +10,9 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from findling.sources.documents.charsets import paired_surrogates
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, paired_surrogates
 from findling.sources.files.file_text import decode_data
 from findling.text.analysis.lines import with_plain_breaks
-
-__all__ = ["extract"]
 
 _MAX_LINE = 200  # characters of short values that share a line
 _MAX_PATH = 400  # a path that is longer is cut: thousands of nested arrays must not cost their number squared

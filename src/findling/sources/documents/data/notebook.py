@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from findling.sources.documents.data import json_data
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import decode
-
-__all__ = ["extract"]
 
 _Json = Mapping[str, Any]
 _MAX_OUTPUT_LINES = 20

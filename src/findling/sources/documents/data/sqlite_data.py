@@ -8,10 +8,8 @@ from contextlib import closing
 from itertools import count
 
 from findling.domain.values import counted
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 # Names and messages that are no UTF-8 fail in Python, not in SQLite.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)

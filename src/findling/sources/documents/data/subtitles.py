@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, labelled
 from findling.sources.files.file_text import decode
-
-__all__ = ["extract"]
 
 _PAUSE = 3.0
 _ROLL_UP = 0.5  # captions that roll up follow each other without a gap

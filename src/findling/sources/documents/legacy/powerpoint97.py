@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder, labelled
+from findling.sources.extracted import Extracted, Source, TextBuilder, labelled
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 _USER_EDIT, _PERSIST_DIRECTORY = 4085, 6002
 _MOST_EDITS = 1000

@@ -6,12 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from findling.sources.documents.charsets import decode_bytes, paired_surrogates
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, seconds_of
+from findling.sources.documents.charsets import decode_bytes
 from findling.sources.documents.markup.html import embed_html
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, paired_surrogates, seconds_of
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract", "read_rtf"]
 
 _SYMBOLS = {
     "bullet": "•", "emdash": "—", "emspace": " ", "endash": "–", "enspace": " ", "ldblquote": "“", "line": "\n",

@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 from findling.sources.documents.charsets import decode_bytes
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.extracted import Extracted, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 # Languages by the code pages that write them.
 _LANGUAGES = {

@@ -16,11 +16,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from findling.sources.documents.charsets import codec_of_charset
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, parse_mail_time
 from findling.sources.documents.markup.html import embed, embed_html
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, parse_mail_time
 from findling.sources.files.file_text import UnreadableError, decode
-
-__all__ = ["Attachment", "Body", "MailMessage", "decode_text", "extract", "message_extracted", "read_message"]
 
 # Fields of a document that is a mail, and the headers they come from.
 _HEADERS = {

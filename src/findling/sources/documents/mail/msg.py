@@ -12,7 +12,6 @@ from olefile import OleFileIO  # type: ignore[import-untyped]
 
 from findling.sources.documents.charsets import codec_of_code_page, decode_bytes
 from findling.sources.documents.containers.ole import list_storages, open_compound, read_stream
-from findling.sources.documents.extracted import Extracted, Source, windows_time
 from findling.sources.documents.legacy.rtf import read_rtf
 from findling.sources.documents.mail.mail import (
     Attachment,
@@ -22,10 +21,8 @@ from findling.sources.documents.mail.mail import (
     message_extracted,
     read_message,
 )
+from findling.sources.extracted import Extracted, Source, windows_time
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["decompress_rtf", "extract"]
-
 
 _COMPRESSED, _PLAIN = b"LZFu", b"MELA"
 _DICTIONARY = (

@@ -13,11 +13,9 @@ from xml.etree.ElementTree import Element
 
 from findling.sources.documents.containers.xml_tree import attribute_of, child_of, descendants, local_name, parse_xml
 from findling.sources.documents.containers.zip_packages import Package
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, parse_iso_time
 from findling.sources.documents.markup import html
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, parse_iso_time
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")

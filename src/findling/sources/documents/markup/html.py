@@ -13,7 +13,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from findling.sources.documents.charsets import decode_html
 from findling.sources.documents.containers.xml_tree import local_name, mixed_content
-from findling.sources.documents.extracted import (
+from findling.sources.documents.markup.html_writer import HtmlWriter, with_line_marks, without_line_marks
+from findling.sources.extracted import (
     Extracted,
     Properties,
     Source,
@@ -21,11 +22,7 @@ from findling.sources.documents.extracted import (
     parse_iso_time,
     parse_mail_time,
 )
-from findling.sources.documents.markup.html_writer import HtmlWriter, with_line_marks, without_line_marks
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["embed", "embed_html", "extract", "write_tree"]
-
 
 _TAG = re.compile(r"<(/?[a-zA-Z][^\s>/]*)([^>]*)>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

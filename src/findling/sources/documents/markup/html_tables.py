@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from findling.sources.documents.extracted import labelled
-
-__all__ = ["Cell", "Table"]
+from findling.sources.extracted import labelled
 
 _SPAN = re.compile(r'\b(col|row)span="([0-9]{1,4})')
 _MAX_SPAN = 200

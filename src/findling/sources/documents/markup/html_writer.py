@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from findling.sources.documents.extracted import TextBuilder
 from findling.sources.documents.markup.html_tables import Cell, Table
-
-__all__ = ["HtmlWriter", "with_line_marks", "without_line_marks"]
-
+from findling.sources.extracted import TextBuilder
 
 _LINE_MARK = " \x01="  # beginning of the attributes of a marked tag
 _BLOCK_NAMES = (

@@ -6,12 +6,10 @@ import re
 from collections.abc import Sequence
 
 from findling.sources.documents.charsets import decode_html
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled
 from findling.sources.documents.markup import html
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, labelled
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 # The first tag after declarations and comments; possessive, because it meets files that are not XML at all.
 _ROOT = re.compile(

@@ -11,8 +11,6 @@ from xml.parsers import expat
 
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["Element", "StopReadingError", "read_elements"]
-
 # Elements that end a word wherever they stand: breaks, paragraphs, cells, notes.
 _APART = frozenset(
     "blockquote br caption cb dd div dl dt fn footnote h1 h2 h3 h4 h5 h6 hr item lb li list note ol p para pb pre row"

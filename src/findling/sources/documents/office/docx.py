@@ -12,12 +12,10 @@ from xml.etree.ElementTree import Element
 from findling.sources.documents.containers.xml_tree import attribute_of, child_of, local_name, number_of
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.document_formats import extract as extract_any
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder, labelled
 from findling.sources.documents.markup.html import embed
 from findling.sources.documents.office import ooxml
+from findling.sources.extracted import Extracted, Source, TextBuilder, labelled
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 _BODY_TEXT = 9
 _HEADING_NAME = re.compile(r"heading ?([1-9])")

@@ -12,23 +12,7 @@ from xml.etree.ElementTree import Element
 
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name, number_of
 from findling.sources.documents.containers.zip_packages import Package
-from findling.sources.documents.extracted import Properties, parse_iso_time
-
-__all__ = [
-    "DRAWING_REFERENCES",
-    "Relationships",
-    "chart_lines",
-    "chosen_alternative",
-    "described",
-    "frame_lines",
-    "main_part",
-    "properties_of",
-    "referenced_lines",
-    "related",
-    "relationship_id",
-    "relationships_of",
-    "table_lines",
-]
+from findling.sources.extracted import Properties, parse_iso_time
 
 DRAWING_REFERENCES = {"chart": "id", "relIds": "dm"}
 """Elements that stand for a chart or a diagram in another part, and the attributes that refer to it."""

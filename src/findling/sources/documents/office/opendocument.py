@@ -16,11 +16,9 @@ from findling.sources.documents.containers.xml_tree import (
     parse_xml,
 )
 from findling.sources.documents.containers.zip_packages import Package
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled, parse_iso_time
 from findling.sources.documents.office.sheet_rows import Row, Value
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, labelled, parse_iso_time
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract", "meta_properties", "opendocument_sheets", "refuse_encrypted"]
 
 _MAIN_PARTS = ("content.xml", "encrypted-package")
 _MAX_COPIES = 100  # number of repetitions of a cell or row; one element fills whole columns

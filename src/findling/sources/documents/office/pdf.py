@@ -17,11 +17,9 @@ import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from findling.domain.values import counted
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled, seconds_of
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, labelled, seconds_of
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract", "join_lines", "split_lines", "usual_width"]
 
 # pdfium writes U+FFFE for a hyphen that ends a line, and leaves the line break out.
 _PDFIUM_HYPHEN = "\ufffe"

@@ -8,11 +8,9 @@ from xml.etree.ElementTree import Element
 
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name
 from findling.sources.documents.containers.zip_packages import Package
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder, labelled
 from findling.sources.documents.office import ooxml
+from findling.sources.extracted import Extracted, Source, TextBuilder, labelled
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _MARGINS = frozenset({"ftr", "hdr", "dt"})

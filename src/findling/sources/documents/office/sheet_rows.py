@@ -8,9 +8,7 @@ from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
-from findling.sources.documents.extracted import TextBuilder
-
-__all__ = ["Row", "Value", "are_column_names", "cell_label", "column_index", "column_letters", "write_sheet"]
+from findling.sources.extracted import TextBuilder
 
 _MAX_NAME = 200
 _VALUE = re.compile(r"[-+(]?[\d.,]+(?:e[-+]?\d+)?[%)]?|\d+[-/.:]\d+.*|true|false|null|n/?a|none", re.IGNORECASE)

@@ -16,14 +16,12 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Pass
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
 from findling.sources.documents.containers.xml_tree import parse_xml
 from findling.sources.documents.containers.zip_packages import OLE_MAGIC, PARSER_ERRORS, Package
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.documents.office import ooxml
 from findling.sources.documents.office.opendocument import meta_properties, opendocument_sheets, refuse_encrypted
 from findling.sources.documents.office.sheet_rows import Row, Value, write_sheet
 from findling.sources.documents.office.workbook_parts import PackedRow, dense_workbook, sheet_parts, write_notes
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["extract"]
 
 _FILE_PASS, _END_OF_GLOBALS = 0x2F, 0x0A
 # The first record of a stream: Excel 2, 3, 4, and 5 to 2003.

@@ -16,13 +16,10 @@ from xml.etree.ElementTree import Element
 
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants
 from findling.sources.documents.containers.zip_packages import MAX_MEMBER_BYTES, Package
-from findling.sources.documents.extracted import TextBuilder
 from findling.sources.documents.office import ooxml
 from findling.sources.documents.office.sheet_rows import cell_label, column_index, column_letters
+from findling.sources.extracted import TextBuilder
 from findling.sources.files.file_text import UnreadableError
-
-__all__ = ["PackedRow", "dense_workbook", "sheet_parts", "write_notes"]
-
 
 _CELL_NAME = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
 _MAX_GRID = 8 << 20  # cells in the rectangle around all cells of a sheet; each takes 32 bytes, used or not

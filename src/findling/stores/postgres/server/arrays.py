@@ -17,8 +17,6 @@ from psycopg.pq import Format
 
 from findling.domain.errors import InvalidValueError
 
-__all__ = ["bigints", "booleans", "byteas", "floats", "integers", "texts"]
-
 _LENGTH = Struct(">i").pack
 _NULL = _LENGTH(-1)
 

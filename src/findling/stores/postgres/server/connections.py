@@ -22,7 +22,7 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.stores.postgres.server.errors import PostgresErrors, foreign_schema, is_lost
-from findling.stores.postgres.server.fences import pass_fence
+from findling.stores.postgres.server.fences import count_write, pass_fence
 from findling.stores.postgres.server.formats import newer_format, newest_format
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg, parse_place
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from findling.stores.postgres.server.round_trips import ServerConnection
 
     Connection = ServerConnection
-
-__all__ = ["BUSY_SECONDS", "ENDLESS", "SAFE_PATH", "PostgresConnections", "connect"]
 
 BUSY_SECONDS = 30.0
 """The patience of one writer with another."""
@@ -87,6 +85,8 @@ class PostgresConnections:
         self.read_errors = PostgresErrors(self.place, reads=True)
         self._readonly = readonly
         self._ws: int | None = None
+        self.format = 0
+        """The format of the database when the workspace was last looked up."""
         self._pool: _Pool | None = _pool_of(self.place)
 
     def __repr__(self) -> str:
@@ -95,10 +95,9 @@ class PostgresConnections:
     @property
     def ws(self) -> int:
         """The number of the workspace. Raises NotIndexedError when the database has none of its name."""
-        if self._ws is None:
-            self._ws = self.find_workspace()
-        if self._ws is None:
+        if self._ws is None and self.find_workspace() is None:
             raise NotIndexedError(f"{self.place.shown} is empty", hint="findling index PATH")
+        assert self._ws is not None, "it was found"
         return self._ws
 
     def is_of(self, ws: int) -> bool:
@@ -124,6 +123,9 @@ class PostgresConnections:
         ws, min_reader, theirs = found[0]
         if min_reader > newest_format():
             raise newer_format(self.place.shown, theirs, newest_format())
+        if self._ws is None:
+            self._ws = int(ws)
+        self.format = int(theirs)
         return int(ws)
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -167,6 +169,7 @@ class PostgresConnections:
             " SELECT holder, (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
             f" WHERE ws = {self.ws:d}"
         )
+        count_write(self.place)
         try:
             if found is None:
                 raise ReplacedError(f"{self.place.shown} was removed by another process", hint="try again")
@@ -187,6 +190,7 @@ class PostgresConnections:
             self._commit(connection)
         finally:
             self._end(connection)
+            count_write(self.place)
 
     @contextmanager
     def frozen(self) -> Iterator[PostgresConnections]:
@@ -212,10 +216,6 @@ class PostgresConnections:
         # A role that does not own them is told so, and nothing is lost; nor is it when the server goes away now.
         with suppress(load_psycopg().Error, WorkspaceError), self.session() as connection:
             connection.execute(f"ANALYZE (SKIP_LOCKED) {names}")
-
-    def leg_errors(self, leg: str) -> PostgresErrors:
-        """A context in which rows that cannot be decoded are damage of a leg, which the truth mends."""
-        return PostgresErrors(self.place, leg=leg)
 
     def close(self) -> None:
         """Give the connections up; closing twice is fine."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from findling.domain.errors import (
-    CorruptError,
     DiskFullError,
     FindlingError,
     InvalidValueError,
@@ -16,8 +15,6 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
-
-__all__ = ["PostgresErrors", "damaged_leg", "foreign_schema", "is_lost"]
 
 _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError, MemoryError)
 """Errors of decoding a row that holds something else than was written."""
@@ -66,14 +63,12 @@ _MORE = "raise max_connections or the connection limit of the role, or try again
 class PostgresErrors:
     """A context that translates errors of the server; it may be entered many times.
 
-    With `reads`, a row that cannot be decoded is damage, too. With the name of a `leg` that damage is the leg's, which
-    the truth mends.
+    With `reads`, a row that cannot be decoded is damage, too.
     """
 
-    def __init__(self, place: PostgresPlace, *, reads: bool = False, leg: str = "") -> None:
+    def __init__(self, place: PostgresPlace, *, reads: bool = False) -> None:
         self._place = place
         self._reads = reads
-        self._leg = leg
 
     def __enter__(self) -> None: ...
 
@@ -82,8 +77,6 @@ class PostgresErrors:
             return
         if isinstance(error, load_psycopg().Error):
             translated = _translate(error, self._place.shown)
-        elif self._leg and isinstance(error, _UNREADABLE_ROW):
-            translated = damaged_leg(self._leg, self._place, repr(error))
         elif self._reads and isinstance(error, _UNREADABLE_ROW):
             translated = _damaged(self._place.shown, f"a row cannot be read: {error!r}")
         else:
@@ -105,11 +98,6 @@ def foreign_schema(place: PostgresPlace) -> StoreDamagedError:
     """The error for a schema `findling` with tables that are not ours."""
     message = f"the schema findling in the database of {place.shown} belongs to another program"
     return StoreDamagedError(message, hint="choose another database, or rename that schema")
-
-
-def damaged_leg(leg: str, place: PostgresPlace, why: str) -> CorruptError:
-    """The error for a leg that is not what was written."""
-    return CorruptError(f"the {leg} in {place.shown} cannot be read: {why}", hint="findling doctor --repair")
 
 
 _WRITING = "call_bool_check_hook"

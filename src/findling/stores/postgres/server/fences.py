@@ -7,6 +7,7 @@ that row, and compares. A connection that holds a lock may die alone: its proces
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import LockedError
@@ -15,10 +16,11 @@ from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["draw_fence", "drop_fence", "end_stopped_writes", "forget_fences", "pass_fence"]
-
 _drawn: dict[tuple[str, str], int] = {}
 """Database and workspace → the number of the write lock that this process holds."""
+
+_writes: Counter[tuple[str, str]] = Counter()
+"""Database and workspace → the writes that this process has begun and ended."""
 
 _NO_ROW = frozenset({"42P01", "3F000", "42703", "42501", "25006"})
 """Codes of a database without tables, or of an older format, or that this role cannot write: nothing to guard."""
@@ -75,6 +77,17 @@ def pass_fence(connection: psycopg.Connection[Any], place: PostgresPlace, ws: in
             hint="do the same again",
         )
     connection.execute("UPDATE findling.workspaces SET holder = %s WHERE ws = %s", (number, ws))
+
+
+def count_write(place: PostgresPlace) -> None:
+    """Count the beginning or the end of a write."""
+    _writes[_key(place)] += 1
+
+
+def held_since(place: PostgresPlace) -> tuple[int, int] | None:
+    """A value that stays equal as long as this process holds the write lock and writes nothing; None without it."""
+    number = _drawn.get(_key(place))
+    return None if number is None else (number, _writes[_key(place)])
 
 
 def drop_fence(place: PostgresPlace) -> None:

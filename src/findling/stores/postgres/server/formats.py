@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from findling.domain.errors import FormatError
 
-__all__ = ["SqlMigration", "load_migrations", "newer_format", "newest_format"]
-
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
 
 

@@ -15,8 +15,6 @@ from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["check_format", "create_workspace", "migrate"]
-
 _LOCK = 0x46444C47
 """The advisory lock of all migrations of a database: `FDLG`."""
 

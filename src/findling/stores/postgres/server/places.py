@@ -11,8 +11,6 @@ from urllib.parse import unquote
 from findling.domain.backends import check_escapes
 from findling.domain.errors import InvalidValueError, MissingExtraError
 
-__all__ = ["PostgresPlace", "load_psycopg", "parse_place"]
-
 _POOLER = re.compile(r"(?<=[?&])pooler=([^&]*)&?")
 """The one parameter of a URL that is ours: `pooler=transaction`."""
 

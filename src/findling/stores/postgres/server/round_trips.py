@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from psycopg.abc import Transformer as AnyTransformer
     from psycopg.pq.abc import PGconn, PGresult
 
-__all__ = ["ServerConnection"]
-
 _MOST_PREPARED = 100
 """Statements whose plans the server keeps for a connection. Those of filters have any number of shapes."""
 

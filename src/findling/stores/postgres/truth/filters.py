@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from findling.domain.queries import All, Field, Filters, Node, Not, Range
 from findling.domain.queries import Any as AnyOf
-from findling.stores.filter_columns import FilterColumns, parts_of, split_ids
-from findling.stores.filtering import condition, dotted, prefixes, property_test, property_tests, time_span
+from findling.stores.filter_columns import FilterColumns, split_ids
+from findling.stores.filtering import condition, dotted, time_span
 from findling.stores.postgres.server.arrays import byteas, texts
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.truth.values import escape, hash_of, unescape
 from findling.stores.rows import Row
-
-__all__ = ["find_matching"]
 
 _UNDECIDED = "CASE WHEN ending IS NULL THEN path ELSE '' END"
 """The path where the server does not know the ending of the name; no path at all where it does.
@@ -38,32 +35,27 @@ _RowTest = Callable[[Row], bool]
 def find_matching(connections: PostgresConnections, filters: Filters) -> list[int]:
     """The numbers of the resources that pass, in no order. Raises InvalidValueError for a tree that asks for text."""
     columns = FilterColumns("number", unescape)
-    conditions, values = ["ws = %s"], [connections.ws]
-    unwanted, parts = split_ids(parts_of(filters.where))
-    _add(conditions, values, *_ids("<> ALL", unwanted))
-    _add(conditions, values, *_times(time_span(filters)))
-    others, endings = list[Node](), list[Node]()
-    for part in (*parts, *_asked_endings(filters)):
-        if isinstance(part, Field) and part.name == "rid":
-            _add(conditions, values, "rid_hash = ANY(%s)", byteas(map(hash_of, part.values)))
-        elif isinstance(part, Range):
+    conditions, values, tests = ["ws = %s"], [connections.ws], list[_RowTest]()
+    unwanted, parts = split_ids(filters)
+    if unwanted:
+        _add(conditions, values, "rid_hash <> ALL(%s)", byteas(map(hash_of, unwanted)))
+    for part in parts:
+        if isinstance(part, Range):
             _add(conditions, values, *_times(time_span(part)))
         elif (known := _endings(part)) is not None:
             _add(conditions, values, f"(ending IS NULL OR {known[0]})", *known[1:])
-            endings.append(part)
+            tests.append(_undecided(columns, part))
+        elif isinstance(part, Field) and part.name == "rid":
+            _add(conditions, values, "rid_hash = ANY(%s)", byteas(map(hash_of, part.values)))
+        elif isinstance(part, Field) and part.name == "folder" and _are_few(part.values):
+            _add(conditions, values, *_places(part.values))
         else:
-            others.append(part)
-    tests = [columns.bind(*test) for test in property_tests(replace(filters, ext=(), not_ext=()))]
-    tests += [_undecided(columns, part) for part in endings]
-    tests += [columns.bind(*property_test(part)) for part in others if isinstance(part, Field)]
-    tests += [condition(part, columns.bind) for part in others if not isinstance(part, Field)]
-    folders, within = prefixes(filters), filters.within.strip("/")
-    for places in ([*folders], ["", within] if within else []):
-        if len(places) > _MOST_FOLDERS or any(len(place) >= _INDEXED - 1 for place in places):
-            tests.append(columns.bind("path", _lies_below(places)))
-        elif places:
-            _add(conditions, values, *_places(places))
+            tests.append(condition(part, columns.bind))
     return _ask(connections, columns.names, " AND ".join(conditions), values, tests)
+
+
+def _are_few(folders: Sequence[str]) -> bool:
+    return len(folders) <= _MOST_FOLDERS and all(len(folder) < _INDEXED - 1 for folder in folders)
 
 
 def _ask(
@@ -88,17 +80,6 @@ def _add(conditions: list[str], values: list[Any], statement: str, *more: object
     if statement:
         conditions.append(statement)
         values += more
-
-
-def _ids(operator: str, rids: list[str]) -> tuple[Any, ...]:
-    return (f"rid_hash {operator}(%s)", byteas(map(hash_of, rids))) if rids else ("",)
-
-
-def _asked_endings(filters: Filters) -> Iterator[Node]:
-    if filters.ext:
-        yield Field("ext", filters.ext)
-    if filters.not_ext:
-        yield Not(Field("ext", filters.not_ext))
 
 
 def _endings(node: Node) -> tuple[Any, ...] | None:
@@ -147,20 +128,3 @@ def _places(folders: Iterable[str]) -> tuple[Any, ...]:
             conditions.append('("left"(path, 500) >= %s AND "left"(path, 500) < %s)')
             values += [f"{folder}/", f"{folder}0"]
     return f"({' OR '.join(conditions)})", *values
-
-
-def _lies_below(folders: Iterable[str]) -> Callable[[str], bool]:
-    """A test of paths against any number of folders: each path has few folders above it."""
-    known = frozenset(folders)
-
-    def lies(path: str) -> bool:
-        if path in known:
-            return True
-        at = path.rfind("/")
-        while at > 0:
-            if path[:at] in known:
-                return True
-            at = path.rfind("/", 0, at)
-        return False
-
-    return lies

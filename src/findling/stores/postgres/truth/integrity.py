@@ -17,8 +17,6 @@ from findling.stores.validation import batched, predecessor
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["find_problems"]
-
 _MOST_PROBLEMS = 20
 """Per kind: a damaged store would otherwise list every chunk."""
 

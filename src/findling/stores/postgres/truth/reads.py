@@ -25,8 +25,6 @@ from findling.text.chunking.chunk_plan import context_title, in_context
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection, PostgresConnections
 
-__all__ = ["load_chunks", "load_documents", "load_resources", "load_texts", "one_of", "prefixed"]
-
 _RESOURCE_WIDTH = RESOURCE_COLUMNS.count(",") + 1
 
 _BODY = "b.digest, b.is_escaped, convert_to(b.text, 'UTF8')"

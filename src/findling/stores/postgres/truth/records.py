@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from findling.domain.errors import StoreDamagedError
+from findling.domain.errors import ReplacedError, StoreDamagedError
 from findling.stores.postgres.server.arrays import bigints, byteas, floats, texts
 from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server.fences import held_since
 from findling.stores.postgres.truth.values import escape, hash_of, unescape
 from findling.stores.rows import GLOSSARY_COLUMNS, Row, check_row, row_sum, stored_time
 from findling.stores.validation import check_accesses, check_glossary, check_relations
@@ -17,10 +18,25 @@ if TYPE_CHECKING:
     from findling.domain.records import Access, GlossaryTerm
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["PostgresRecords"]
-
 _GLOSSARY_VERSION = "glossary_version"
 _RELATIONS_VERSION = "relations_version"
+
+_HEADER = (
+    "SELECT w.seq, w.log_floor, w.mark,"
+    " ARRAY(SELECT key FROM findling.meta WHERE ws = w.ws ORDER BY key_hash),"
+    " ARRAY(SELECT CASE WHEN length(value) < 2000 THEN value END FROM findling.meta WHERE ws = w.ws ORDER BY key_hash)"
+)
+
+_HELD = f"{_HEADER} FROM findling.workspaces w WHERE w.ws = %s"
+
+_STATE = (
+    f"{_HEADER},"
+    " ARRAY(SELECT fingerprint FROM findling.models WHERE ws = w.ws ORDER BY id),"
+    " ARRAY(SELECT covered FROM findling.models WHERE ws = w.ws ORDER BY id),"
+    # Counting takes some ms of 50,000 chunks.
+    " CASE WHEN w.seq = %s THEN %s::bigint ELSE (SELECT count(*) FROM findling.chunks c WHERE c.ws = w.ws) END"
+    " FROM findling.workspaces w WHERE w.ws = %s"
+)
 
 _SET_META = (
     "INSERT INTO findling.meta (ws, key_hash, key, value) VALUES (%s, %s, %s, %s)"
@@ -28,12 +44,64 @@ _SET_META = (
 )
 
 
+class PinnedState(NamedTuple):
+    """The state of a truth by one statement. A value that is too long to be read with every answer is `None`."""
+
+    seq: int
+    log_floor: int
+    mark: int
+    meta: Mapping[str, str | None]
+    covered: Mapping[str, int]
+    chunks: int
+
+
 class PostgresRecords:
     """The part of `PostgresStore` that is small tables."""
 
     _connections: PostgresConnections
+    _state: PinnedState | None = None
+    _is_frozen = False
+    _held: tuple[tuple[int, int], PinnedState] | None = None
+    """The state that was read under the write lock, and the time since when it holds."""
+    _counted: tuple[int, int] = -1, 0
+    """A change, and the number of chunks after it."""
+
+    def state(self) -> PinnedState:
+        """The state that the store is pinned to, or that of now. Raises ReplacedError when the workspace is gone."""
+        if self._state is not None:
+            return self._state
+        found = self._connections.row(_STATE, (*self._counted, self._connections.ws))
+        if found is None:
+            raise ReplacedError(f"{self._connections.place.shown} was removed by another process", hint="ask again")
+        seq, floor, mark, keys, values, models, covered, chunks = found
+        self._counted = seq, chunks
+        covers = dict(zip(map(unescape, models), covered, strict=True))
+        return PinnedState(seq, floor, mark, _meta(keys, values), covers, chunks)
+
+    def known(self) -> PinnedState | None:
+        """The state that nobody else can change now, without numbers of chunks: pinned, or under our write lock."""
+        since = None if self._is_frozen else held_since(self._connections.place)
+        if self._state is not None or since is None:
+            return self._state
+        if self._held is None or self._held[0] != since:
+            found = self._connections.row(_HELD, (self._connections.ws,))
+            if found is None:
+                return None
+            seq, floor, mark, keys, values = found
+            self._held = since, PinnedState(seq, floor, mark, _meta(keys, values), {}, 0)
+        return self._held[1]
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        state = self.state()
+        return state.covered.get(model, 0), state.chunks
+
+    def coverages(self) -> dict[str, int]:
+        return dict(sorted(self.state().covered.items()))
 
     def get_meta(self, key: str) -> str | None:
+        known = self.known()
+        if known is not None and known.meta.get(key, "") is not None:
+            return known.meta.get(key)
         found = self._connections.row(
             "SELECT value FROM findling.meta WHERE ws = %s AND key_hash = %s", (self._connections.ws, hash_of(key))
         )
@@ -53,10 +121,10 @@ class PostgresRecords:
 
     def successors(self, rids: Iterable[str], among: Container[int] | None = None) -> dict[str, str]:
         wanted = list(dict.fromkeys(rids))
-        rows = self._connections.rows(
+        rows = self._all(
             "SELECT number, rid, supersedes FROM findling.resources"
             " WHERE ws = %s AND supersedes_hash = ANY(%s) ORDER BY seq",
-            (self._connections.ws, byteas(map(hash_of, wanted))),
+            byteas(map(hash_of, wanted)),
         )
         latest = {
             unescape(replaced): unescape(rid) for number, rid, replaced in rows if among is None or number in among
@@ -64,18 +132,15 @@ class PostgresRecords:
         return {rid: latest[rid] for rid in wanted if rid in latest}
 
     def superseded(self, among: Container[int] | None = None) -> list[str]:
-        rows = self._connections.rows(
-            "SELECT number, supersedes FROM findling.resources WHERE ws = %s AND supersedes_hash IS NOT NULL",
-            (self._connections.ws,),
+        rows = self._all(
+            "SELECT number, supersedes FROM findling.resources WHERE ws = %s AND supersedes_hash IS NOT NULL"
         )
         return sorted({unescape(replaced) for number, replaced in rows if among is None or number in among})
 
     def glossary(self) -> list[GlossaryTerm]:
         from findling.domain.records import GlossaryTerm
 
-        rows = self._connections.rows(
-            f"SELECT {GLOSSARY_COLUMNS}, sum FROM findling.glossary WHERE ws = %s", (self._connections.ws,)
-        )
+        rows = self._all(f"SELECT {GLOSSARY_COLUMNS}, sum FROM findling.glossary WHERE ws = %s")
         terms = []
         with self._connections.read_errors:
             for *columns, decided_at, noted in rows:
@@ -108,9 +173,7 @@ class PostgresRecords:
     def relations(self) -> list[Relation]:
         from findling.domain.permissions import RELATIONS, Relation
 
-        rows = self._connections.rows(
-            "SELECT subject, relation, object, sum FROM findling.relations WHERE ws = %s", (self._connections.ws,)
-        )
+        rows = self._all("SELECT subject, relation, object, sum FROM findling.relations WHERE ws = %s")
         with self._connections.read_errors:
             found: list[Row] = []
             for *columns, noted in rows:
@@ -172,6 +235,14 @@ class PostgresRecords:
                     floats(times),
                 ),
             )
+
+    def _all(self, statement: str, *values: object) -> list[Any]:
+        """All rows of one statement, whose first value is the number of the workspace."""
+        return self._connections.rows(statement, (self._connections.ws, *values))
+
+
+def _meta(keys: Sequence[str], values: Sequence[str | None]) -> dict[str, str | None]:
+    return {unescape(key): None if value is None else unescape(value) for key, value in zip(keys, values, strict=True)}
 
 
 def _texts(values: Iterable[str]) -> bytes:

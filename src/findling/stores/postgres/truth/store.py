@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from findling.domain.errors import InvalidValueError, LockedError, ReplacedError
 from findling.domain.ports import Change, SkippedPath
@@ -13,10 +14,10 @@ from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
 from findling.stores.postgres.server.arrays import bigints, byteas, texts
 from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server.formats import newest_format
 from findling.stores.postgres.server.migrations import check_format, create_workspace
 from findling.stores.postgres.server.places import PostgresPlace, parse_place
 from findling.stores.postgres.truth.reads import load_chunks, load_documents, load_resources, load_texts
-from findling.stores.postgres.truth.records import PostgresRecords
 from findling.stores.postgres.truth.values import escape, hash_of, plain_resource, unescape
 from findling.stores.postgres.truth.vectors import PostgresKeptVectors
 from findling.stores.postgres.truth.writes import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from findling.domain.permissions import Right
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["PostgresStore"]
+_T = TypeVar("_T")
 
 _DOCUMENTS_PER_BATCH = 64
 """The documents that a reader holds at a time: with files of 2 MB, 128 MB."""
@@ -44,16 +45,16 @@ _KEPT_CHANGES = 10_000
 """Changes that the log reaches back at least; or as many as there are resources, since a new leg reads as much."""
 
 
-class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager["PostgresStore"]):
+class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]):
     """Implements `TruthStore`, which says what each method does; threads may share it."""
 
-    def __init__(self, connections: PostgresConnections, format_: int) -> None:
-        self._connections = connections
+    def __init__(self, connections: PostgresConnections, format_: int, *, is_frozen: bool = False) -> None:
+        self._connections, self._is_frozen = connections, is_frozen
         self._format = format_
         self._frontiers = {}
-        self._counted = -1, 0
         self._totals = -1, (0, 0, 0)
         """A change, and the numbers of resources, chunks and characters after it."""
+        self._met, self._known = dict[int, StoredChunk](), dict[int, Resource]()
 
     @classmethod
     def open(cls, place: PostgresPlace | str, *, readonly: bool = False) -> Self:
@@ -66,11 +67,12 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         connections = PostgresConnections(known, readonly=readonly)
         with ExitStack() as undo:
             undo.callback(connections.close)
-            with connections.session() as connection, connections.errors:
-                format_ = check_format(connection, known, readonly=readonly)
-            _ = connections.ws  # raises where there is none
+            if connections.find_workspace() is None or connections.format != newest_format():
+                with connections.session() as connection, connections.errors:
+                    connections.format = check_format(connection, known, readonly=readonly)
+                _ = connections.ws  # raises where there is none
             undo.pop_all()
-        return cls(connections, format_)
+        return cls(connections, connections.format)
 
     @classmethod
     def create(cls, place: PostgresPlace | str) -> Self:
@@ -83,7 +85,7 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
     def frozen(self) -> Iterator[PostgresStore]:
         """The store as it is now, for as long as the block takes; it can only be read."""
         with self._connections.frozen() as connections:
-            yield PostgresStore(connections, self._format)
+            yield PostgresStore(connections, self._format, is_frozen=True)
 
     @property
     def connections(self) -> PostgresConnections:
@@ -96,6 +98,11 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
 
     def seq(self) -> int:
         return self._header()[0]
+
+    def pinned(self) -> PostgresStore:
+        other = copy(self)
+        other._state, other._met, other._known = self.state(), {}, {}
+        return other
 
     def log_floor(self) -> int:
         return self._header()[1]
@@ -135,7 +142,7 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         seq, floor = self._header()
         if 0 < since < floor:
             raise InvalidValueError(
-                f"the change log of {self._shown} starts at {floor} and does not reach back to {since}",
+                f"the log of {self._connections.place.shown} starts at {floor} and does not reach back to {since}",
                 hint="clear the leg and start from 0",
             )
         return self._changes(since, seq)
@@ -156,10 +163,7 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         return gone
 
     def forget_old_changes(self) -> int:
-        """Trim a log that is twice as long as it need be, and drop vectors that no chunk uses; returns what went.
-
-        The caller holds the write lock, and calls it after every write: a look takes one question.
-        """
+        """Trim a log that is twice as long as it need be, and drop vectors that no chunk uses; returns what went."""
         length, seq, kept = self._connections.row(
             "SELECT seq - log_floor, seq, (SELECT greatest(reltuples::bigint, %s) FROM pg_class"
             " WHERE oid = 'findling.resources'::regclass) FROM findling.workspaces WHERE ws = %s",
@@ -168,10 +172,18 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
         return self.trim_log(seq - kept) + self.drop_unused_vectors() if length > 2 * kept else 0
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
-        return load_chunks(self._connections, cids)
+        return self._once(self._met, load_chunks, cids)
 
     def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
-        return load_resources(self._connections, cids)
+        return self._once(self._known, load_resources, cids)
+
+    def _once(self, known: dict[int, _T], load: Callable[..., dict[int, _T]], cids: Sequence[int]) -> dict[int, _T]:
+        """Values by chunk; a pinned store keeps those that it has read, as the steps of an answer ask for the same."""
+        if self._state is None:
+            return load(self._connections, cids)
+        if missing := [cid for cid in cids if cid not in known]:
+            known |= load(self._connections, missing)
+        return {cid: known[cid] for cid in cids if cid in known}
 
     def document(self, rid: str) -> Document | None:
         ws = self._connections.ws
@@ -336,14 +348,6 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    @property
-    def _shown(self) -> str:
-        return self._connections.place.shown
-
-    def _all(self, statement: str, *values: object) -> list[Any]:
-        """All rows of one statement, whose first value is the number of the workspace."""
-        return self._connections.rows(statement, (self._connections.ws, *values))
-
     def _rights(self, which: str, *values: object) -> list[Right]:
         from findling.domain.permissions import Right
 
@@ -358,11 +362,13 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
 
     def _header(self) -> tuple[int, int]:
         """The number of the latest change, and the floor of the log."""
+        if (known := self.known()) is not None:
+            return known[:2]
         found = self._connections.row(
             "SELECT seq, log_floor FROM findling.workspaces WHERE ws = %s", (self._connections.ws,)
         )
         if found is None:
-            raise ReplacedError(f"{self._shown} was removed by another process", hint="ask again")
+            raise ReplacedError(f"{self._connections.place.shown} was removed by another process", hint="ask again")
         return found[0], found[1]
 
     def _changes(self, since: int, latest: int) -> Iterator[Change]:
@@ -372,7 +378,7 @@ class PostgresStore(PostgresRecords, PostgresKeptVectors, AbstractContextManager
             with self._connections.reading() as connection:
                 if _read_counters(connection, ws).seq != latest:
                     raise LockedError(
-                        f"{self._shown} was written while its changes were being read",
+                        f"{self._connections.place.shown} was written while its changes were being read",
                         hint="hold the write lock while a leg catches up",
                     )
                 batch = load_changes(connection, ws, since, position)

@@ -10,19 +10,6 @@ from typing import Any, NamedTuple
 from findling.domain.resources import Resource
 from findling.stores.rows import Row, resource_row, stored_time, tell_changed, tell_lost
 
-__all__ = [
-    "StoredBody",
-    "body_of",
-    "escape",
-    "hash_of",
-    "plain_chunk",
-    "plain_resource",
-    "read_text",
-    "stored_chunk",
-    "stored_resource",
-    "unescape",
-]
-
 _ESCAPE = "\x10"
 """ASCII's data link escape: ordinary text has none, and stays readable in SQL."""
 

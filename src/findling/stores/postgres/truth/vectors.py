@@ -11,16 +11,14 @@ from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
 from findling.stores.frontiers import Frontier, pick_unembedded
 from findling.stores.postgres.server.arrays import bigints, byteas
-from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.truth.reads import load_chunks
+from findling.stores.postgres.truth.records import PostgresRecords
 from findling.stores.postgres.truth.values import escape, unescape
 from findling.stores.rows import vector_sum
 from findling.stores.validation import CID_LIMIT, MOST_WISHES, NO_MODEL, vector_width
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
-
-__all__ = ["PostgresKeptVectors"]
 
 _VECTORS_PER_BATCH = 1024
 """The vectors that `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
@@ -39,13 +37,10 @@ numbered AS (UPDATE findling.workspaces SET mark = mark + %(count)s WHERE ws = %
 UPDATE findling.models SET covered = covered + (SELECT count(*) FROM used) WHERE ws = %(ws)s AND id = %(model)s"""
 
 
-class PostgresKeptVectors:
+class PostgresKeptVectors(PostgresRecords):
     """The part of `PostgresStore` that keeps vectors and wishes for them."""
 
-    _connections: PostgresConnections
     _frontiers: dict[str, Frontier]
-    _counted: tuple[int, int]
-    """A change, and the number of chunks after it."""
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep the vectors that are new; no write lock of the workspace is needed.
@@ -70,15 +65,16 @@ class PostgresKeptVectors:
             self._connections.analyze("vectors")
 
     def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
-        rows = self._connections.rows(
+        rows = self._all(
             "SELECT v.digest, v.vector, v.sum FROM findling.vectors v JOIN findling.models m"
             " ON m.ws = v.ws AND m.id = v.model WHERE v.ws = %s AND m.fingerprint = %s AND v.digest = ANY(%s)",
-            (self._connections.ws, escape(model), byteas(digests)),
+            escape(model),
+            byteas(digests),
         )
         return {row[0]: _sound(*row) for row in rows}
 
     def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
-        reached: int | None = since
+        reached: int | None = since if self._state is None or since < self._state.mark else None
         while reached is not None:
             with self._connections.reading() as connection:
                 rows, reached = _load_rows(connection, self._connections.ws, model, reached)
@@ -117,30 +113,10 @@ class PostgresKeptVectors:
                 (ws, ws, MOST_WISHES),
             )
 
-    def coverage(self, model: str) -> tuple[int, int]:
-        counted_at, chunks = self._counted
-        count = "(SELECT count(*) FROM findling.chunks c WHERE c.ws = w.ws)"
-        # Every hybrid search asks, and counting takes some ms of 50,000 chunks.
-        seq, covered, counted = self._connections.row(
-            "SELECT w.seq, (SELECT covered FROM findling.models m WHERE m.ws = w.ws AND m.fingerprint = %s),"
-            f" CASE WHEN w.seq = %s THEN %s::bigint ELSE {count} END FROM findling.workspaces w WHERE w.ws = %s",
-            (escape(model), counted_at, chunks, self._connections.ws),
-        ) or (-1, 0, 0)
-        self._counted = seq, counted
-        return covered or 0, counted
-
-    def coverages(self) -> dict[str, int]:
-        rows = self._connections.rows(
-            "SELECT fingerprint, covered FROM findling.models WHERE ws = %s ORDER BY fingerprint",
-            (self._connections.ws,),
-        )
-        return {unescape(model): covered for model, covered in rows}
-
     def models(self) -> dict[str, int]:
-        rows = self._connections.rows(
+        rows = self._all(
             "SELECT m.fingerprint, count(*) FROM findling.models m JOIN findling.vectors v ON v.ws = m.ws"
-            " AND v.model = m.id WHERE m.ws = %s GROUP BY m.fingerprint ORDER BY m.fingerprint",
-            (self._connections.ws,),
+            " AND v.model = m.id WHERE m.ws = %s GROUP BY m.fingerprint ORDER BY m.fingerprint"
         )
         return {unescape(model): count for model, count in rows}
 

@@ -37,8 +37,6 @@ from findling.stores.validation import check_document, predecessor
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
 
-__all__ = ["Counters", "batches", "delete_resources", "load_changes", "put_documents"]
-
 _DOCUMENTS_PER_BATCH = 500
 _CHARACTERS_PER_BATCH = 4_000_000
 """The documents that are written at once: 4 MB of text, three times in memory."""

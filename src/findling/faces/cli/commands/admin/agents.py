@@ -17,21 +17,18 @@ from findling.domain.values import closest_name
 from findling.faces.cli.commands.admin.mcp import own_command, require_extra, skill_text
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls_in_lines, write
-from findling.faces.cli.request.options import json_option, resolve
+from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
 from findling.service.agents.agent_table import AGENTS, SCOPES, seen_here
 
 if TYPE_CHECKING:
     from findling.service.agents.installing import Drafts, FileChange
 
-__all__ = ["agents"]
 
-_names = click.argument("names", nargs=-1, metavar="[AGENT]...")
-_scope = click.option("--scope", type=click.Choice(SCOPES), default="user", show_default=True, help="Whose settings.")
-_path = click.option("--path", type=click.Path(), help="The project; the current folder without it.")
-_dry_run = click.option("--dry-run", is_flag=True, help="Print what would change, and write nothing.")
-
-
-@click.group(no_args_is_help=False)
+@click.group(
+    cls=GroupWithMoves,
+    no_args_is_help=False,
+    moved={"uninstall": "findling agents install --remove", "savings": "findling agents list --savings"},
+)
 def agents() -> None:
     """Have coding agents search with findling.
 
@@ -39,7 +36,7 @@ def agents() -> None:
       findling agents install --dry-run           what would change, for every agent on this machine
       findling agents install codex cursor        for these two, in all projects
       findling agents install --scope project     in the settings of this project
-      findling agents uninstall                   remove what install wrote
+      findling agents install --remove            remove what it wrote
 
     An agent gets an entry for `findling mcp` and a few lines of instructions. Everything else in its files stays, byte
     for byte. docs/agents.md lists the agents and their files.
@@ -47,33 +44,35 @@ def agents() -> None:
 
 
 @agents.command("install")
-@_names
-@_scope
-@_path
-@_dry_run
+@click.argument("names", nargs=-1, metavar="[AGENT]...")
+@click.option("--scope", type=click.Choice(SCOPES), default="user", show_default=True, help="Whose settings.")
+@click.option("--dry-run", is_flag=True, help="Print what would change, and write nothing.")
 @click.option("--force", is_flag=True, help="Replace an entry of the same name that starts something else.")
 @click.option("--no-instructions", is_flag=True, help="Write the entry alone.")
+@click.option("--remove", is_flag=True, help="Remove what was written; an entry of somebody else stays.")
 def _install(
-    names: tuple[str, ...], scope: str, path: str | None, dry_run: bool, force: bool, no_instructions: bool
+    names: tuple[str, ...], scope: str, dry_run: bool, force: bool, no_instructions: bool, remove: bool
 ) -> int:
     """Write the entry and the instructions of agents.
 
-    Without a name, they are those of the agents that are found on this machine.
+    Without a name, they are those of the agents that are found on this machine; with --remove, of all of them. The
+    project is the current folder.
     """
+    if remove:
+        return _uninstall(names, scope, dry_run=dry_run)
     from findling.service.agents.installing import plan_install
     from findling.service.workspace.workspace import is_vast
 
     require_extra()  # an entry for a server that cannot start helps nobody
-    root = _root(path)
+    root = Path.cwd()
     guide = "" if no_instructions else skill_text("GUIDE.md")
     own = own_command(sys.argv[0])
 
     def plan(name: str, drafts: Drafts) -> list[FileChange]:
         folder = str(root) if scope == "project" else AGENTS[name].folder
-        if folder is None and path is None and is_vast(root):
-            raise UsageError(
-                f"{AGENTS[name].title} starts servers in no project, so its entry must name one", hint="--path FOLDER"
-            )
+        if folder is None and is_vast(root):
+            message = f"{AGENTS[name].title} starts servers in no project, so its entry must name one"
+            raise UsageError(message, hint="cd FOLDER, and install it there")
         command = [*own, "mcp", *([str(root) if folder is None else folder] if folder != "" else [])]
         return plan_install(name, scope, root, command, guide, drafts, force=force)
 
@@ -84,16 +83,11 @@ def _install(
     return _carry_out(chosen, plan, root, dry_run=dry_run)
 
 
-@agents.command("uninstall")
-@_names
-@_scope
-@_path
-@_dry_run
-def _uninstall(names: tuple[str, ...], scope: str, path: str | None, dry_run: bool) -> int:
-    """Remove what install wrote for agents: those named, or all of them. An entry of somebody else stays."""
+def _uninstall(names: tuple[str, ...], scope: str, *, dry_run: bool) -> int:
+    """Remove what install wrote for agents: those named, or all of them."""
     from findling.service.agents.installing import plan_uninstall
 
-    root = _root(path)
+    root = Path.cwd()
     chosen = _chosen(names, scope) if names else [name for name, agent in AGENTS.items() if agent.files(scope)]
     others = [name for name in AGENTS if name not in chosen]
 
@@ -104,15 +98,18 @@ def _uninstall(names: tuple[str, ...], scope: str, path: str | None, dry_run: bo
 
 
 @agents.command("list")
+@click.option("--savings", is_flag=True, help="The tokens of answers to agents against those of the files they name.")
 @json_option
-def _list(as_json: bool) -> int:
+def _list(savings: bool, as_json: bool) -> int:
     """List the agents: which are here, and which have our entry.
 
     An entry is for all projects of the user, or for this project.
     """
+    if savings:
+        return _savings(as_json)
     from findling.service.agents.installing import agent_state
 
-    root = _root(None)
+    root = Path.cwd()
     rows: list[dict[str, Any]] = []
     for name, agent in AGENTS.items():
         states = {scope: agent_state(name, scope, root) for scope in SCOPES}
@@ -138,13 +135,7 @@ def _list(as_json: bool) -> int:
     return 0
 
 
-@agents.command("savings")
-@json_option
 def _savings(as_json: bool) -> int:
-    """Report the tokens of answers to agents against those of the files.
-
-    The files are those that the answers name.
-    """
     from findling.service.agents.savings import read_savings
     from findling.service.workspace.workspace import home_folder
 
@@ -217,10 +208,3 @@ def _chosen(names: Iterable[str], scope: str) -> list[str]:
         raise UsageError(f"there is no agent {unknown[0]}", hint=closest_name(unknown[0], AGENTS))
     found = [name for name, agent in AGENTS.items() if agent.files(scope) and seen_here(agent)]
     return list(dict.fromkeys(names)) or found
-
-
-def _root(path: str | None) -> Path:
-    root = Path(path or ".").expanduser().absolute()
-    if not root.is_dir():
-        raise UsageError(f"{root} is no folder", hint="--path FOLDER")
-    return root

@@ -29,17 +29,14 @@ if TYPE_CHECKING:
     from findling.service.export.bundles import ImportReport
     from findling.service.settings.settings import Settings
 
-__all__ = ["export", "import_"]
-
 
 @click.command()
 @click.argument("target", type=click.Path())
 @path_argument
 @click.option("--no-vectors", is_flag=True, help="Leave out what a model has read; it can be read again.")
 @click.option("--as", "principals", multiple=True, metavar="PRINCIPAL", help="Only what user:NAME, … may see.")
-@click.option("--html", is_flag=True, help="Write one page that searches in a browser, without a server.")
-@click.option("--title", default="", metavar="TEXT", help="What the page is called, with --html.")
-@click.option("--max-size", metavar="SIZE", help="The largest page to write, such as 80MB, with --html; 50MB.")
+@click.option("--title", default="", metavar="TEXT", help="What a page is called.")
+@click.option("--max-size", metavar="SIZE", help="The largest page to write, such as 80MB; 50MB.")
 @click.option("-f", "--force", is_flag=True, help="Take the place of a bundle that is there.")
 @json_option
 @workspace_option
@@ -48,31 +45,29 @@ def export(
     path: str,
     no_vectors: bool,
     principals: tuple[str, ...],
-    html: bool,
     title: str,
     max_size: str | None,
     force: bool,
     as_json: bool,
     workspace: str | None,
 ) -> int:
-    """Write the index of PATH to the folder or .zip TARGET.
+    """Write the index of PATH to the folder, .zip or .html TARGET.
 
-    It holds the texts of everything that is indexed, for its owner's eyes alone: mind who you give it to. With --as,
-    which may be repeated, it holds what these may see and nothing of anything else. A folder of a workspace gives its
-    files alone, without decisions, chats and memories.
+    An .html is one page that searches in a browser, without a server. TARGET holds the texts of everything that is
+    indexed, for its owner's eyes alone: mind who you give it to. With --as, which may be repeated, it holds what these
+    may see and nothing of anything else. A folder of a workspace gives its files alone, without decisions, chats and
+    memories.
     """
     with opened(path, resolve(path, workspace=workspace)) as engine:
         if engine.scope:
-            whole = f"findling export {'--html ' if html else ''}{target} {engine.root}"
+            whole = f"findling export {target} {engine.root}"
             note(f"only the files of {engine.asked}", f"{whole} for the whole workspace")
-        if html:
+        if target.endswith((".html", ".htm")):
             if no_vectors or force:
-                raise UsageError("--html goes with neither --no-vectors nor --force", hint="findling export --help")
+                raise UsageError("a page goes with neither --no-vectors nor --force", hint="findling export --help")
             return _export_page(engine, target, principals, title, max_size, as_json)
         if title or max_size:
-            raise UsageError("--title and --max-size are for --html", hint="findling export --html TARGET")
-        if target.endswith((".html", ".htm")):
-            raise UsageError(f"{target} would be a folder", hint=f"findling export --html {target}")
+            raise UsageError("--title and --max-size are for pages", hint="findling export TARGET.html")
         from findling.service.export.bundles import export_bundle
 
         report = export_bundle(engine, target, vectors=not no_vectors, principals=principals or None, force=force)
@@ -88,14 +83,12 @@ def export(
 @click.option("--replace", is_flag=True, help="Let a merge change what is there; memories keep their earlier texts.")
 @click.option("--trust", default="", metavar="NAMES", help=f"Take more than content: {', '.join(TRUSTS)}, by commas.")
 @click.option("--from-postgres", "url", metavar="URL", help="Import rows of this database, instead of a bundle.")
-@click.option("--table", metavar="NAME", help="Table or view whose rows are imported: SCHEMA.NAME.")
-@click.option("--text", metavar="COLUMNS", help="Columns of text, by commas.")
-@click.option("--title", metavar="COLUMN", help="Column of titles; by default the first line of the text.")
-@click.option("--time", metavar="COLUMN", help="Column with the time of the last change.")
-@click.option("--tags", metavar="COLUMN", help="Column of tags: an array, JSON, or a list by commas.")
-@click.option("--id", metavar="COLUMNS", help="Columns that name a row; by default the primary key.")
-@click.option("--cursor", metavar="COLUMN", help="Column that grows with every change: the next run reads on there.")
-@click.option("--mapping", type=click.Path(), metavar="FILE", help="TOML or JSON file that names columns and more.")
+@click.option(
+    "--mapping",
+    multiple=True,
+    metavar="NAME=COLUMN|FILE",
+    help="Which table, and columns of text (by commas), title, time, tags, id or cursor; or a TOML or JSON file.",
+)
 @click.option("--full", is_flag=True, help="Read all rows in spite of a cursor, and delete those that are gone.")
 @json_option
 @workspace_option
@@ -119,8 +112,10 @@ def import_(
     Every file of it is checked first. Without --workspace it becomes that of the folder that was indexed, which must
     be here then, at --root or, with --trust root, where it was.
 
-    With --from-postgres the rows of --table become resources of the workspace, that of this folder by default. Let
-    PGPASSWORD or ~/.pgpass give the password: other users of the machine see what you type.
+    With --from-postgres rows of a table become resources of the workspace, that of this folder by default, as in
+    --mapping table=public.notes --mapping text=body,comment. An id is the primary key unless the mapping says
+    otherwise; a cursor is a column that grows with every change, from which the next run reads on. Let PGPASSWORD or
+    ~/.pgpass give the password: other users of the machine see what you type.
     """
     settings = at_store(resolve(".", workspace=workspace), creates=True)
     if url is not None:
@@ -153,8 +148,12 @@ _HELP = "findling import --help"
 def _import_rows(url: str, rows: dict[str, Any], as_json: bool, settings: Settings) -> int:
     from findling.service.content.rows import RowReport, WorkspaceRows, mapping_of
 
-    file, full = rows.pop("mapping"), rows.pop("full")
-    mapping = mapping_of(rows, Path(file) if file else None)
+    pairs = [one for one in rows["mapping"] if "=" in one]
+    files = [Path(one) for one in rows["mapping"] if "=" not in one]
+    if len(files) > 1:
+        raise UsageError("one file says the mapping", hint=f"leave out --mapping {files[1]}")
+    full = rows["full"]
+    mapping = mapping_of(dict(one.split("=", 1) for one in pairs), files[0] if files else None)
     report: RowReport | None = None
 
     def keep(done: RowReport) -> None:
@@ -174,7 +173,10 @@ def _import_rows(url: str, rows: dict[str, Any], as_json: bool, settings: Settin
     if report.empty:
         note(f"{counted(report.empty, 'row')} left out: without an id, or without a text")
     if report.repeated:
-        note(f"{counted(report.repeated, 'row')} had the id of another one", "--id COLUMN whose values never repeat")
+        note(
+            f"{counted(report.repeated, 'row')} had the id of another one",
+            "--mapping id=COLUMN whose values never repeat",
+        )
     counts = f"{counted(report.read, 'row')} read, {report.changed:,} new or changed, {report.deleted:,} deleted"
     write_report(as_json, report, f"{report.source.removesuffix('/')}: {counts}\n")
     return 0

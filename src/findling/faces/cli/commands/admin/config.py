@@ -13,6 +13,7 @@ from findling.service.settings.setting_files import format_value, read_file, set
 from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import (
     PROJECT_FILE,
+    SETTINGS,
     Settings,
     Value,
     chunk_plan,
@@ -23,9 +24,6 @@ from findling.service.settings.settings import (
     refuse_raised,
     user_file,
 )
-
-__all__ = ["change_setting", "config"]
-
 
 _project_option = click.option(
     "--project", is_flag=True, help=f"Change the project's {PROJECT_FILE}, not your own file."
@@ -46,11 +44,10 @@ def config() -> None:
 
 @config.command("show")
 @click.argument("key", required=False)
-@click.option("--origin", is_flag=True, help="Say where each value comes from.")
 @click.option("--path", "paths", is_flag=True, help="Print where the settings files are, or would be, instead.")
 @json_option
-def _show(key: str | None, origin: bool, paths: bool, as_json: bool) -> int:
-    """Print every setting as it holds in the current folder, as TOML.
+def _show(key: str | None, paths: bool, as_json: bool) -> int:
+    """Print every setting of the current folder and its origin, as TOML.
 
     With KEY only that one is printed.
     """
@@ -60,7 +57,7 @@ def _show(key: str | None, origin: bool, paths: bool, as_json: bool) -> int:
                 write(f"{kind}\t{file}{'' if file.exists() else ' (missing)'}\n")
         return 0
     settings = load_settings()
-    names = [get_setting(key).name] if key else list(settings)
+    names = [get_setting(key).name] if key else [setting.name for setting in SETTINGS]
     if as_json:
         from findling.faces.cli.output.json_output import write_json
 
@@ -68,8 +65,7 @@ def _show(key: str | None, origin: bool, paths: bool, as_json: bool) -> int:
         write_json(settings=shown)
     else:
         for name in names:
-            comment = f"  # {settings.origin(name)}" if origin else ""
-            write(f"{name} = {format_value(_shown(name, settings[name]))}{comment}\n")
+            write(f"{name} = {format_value(_shown(name, settings[name]))}  # {settings.origin(name)}\n")
     return 0
 
 
@@ -114,10 +110,10 @@ def _remove(key: str, values: tuple[str, ...], project: bool) -> int:
                 raise InvalidValueError(told, hint=f"findling config show {key}")
         change_setting(key, tuple(value for value in before if value not in values), project)
         return 0
-    if key not in REMOVED:
-        get_setting(key)
     file = _target_file(project)
     if not unset_value(file, key):
+        if key not in REMOVED:
+            get_setting(key)
         note(f"{file} does not set {key}")
         return 1
     note(f"{file}: {key} is no longer set")

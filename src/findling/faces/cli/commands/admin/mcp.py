@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
-__all__ = ["claude_command", "mcp", "own_command", "require_extra", "skill_text"]
-
-
 _CONNECT_S = 1.0  # patience with a daemon that takes no connection
 
 
@@ -65,31 +62,31 @@ def skill_text(name: str = "SKILL.md") -> str:
 @click.argument("path", required=False, type=click.Path())
 @workspace_option
 @as_option
-@click.option("--print-config", type=click.Choice(list(AGENTS)), help="Print what an agent's settings need instead.")
-@click.option("--print-skill", is_flag=True, help="Print what teaches an agent when to use it instead.")
-def mcp(
-    path: str | None, workspace: str | None, as_: tuple[str, ...], print_config: str | None, print_skill: bool
-) -> int:
+@click.option(
+    "--print",
+    "printed",
+    type=click.Choice(("skill", *AGENTS)),
+    help="Print what an agent's settings need, or what teaches one when to use it, instead.",
+)
+def mcp(path: str | None, workspace: str | None, as_: tuple[str, ...], printed: str | None) -> int:
     """Serve PATH to an MCP client, which starts this command.
 
     With a running daemon this process only passes messages on. Without one it answers by itself.
     """
-    if print_config and print_skill:
-        raise click.UsageError("--print-config and --print-skill are two texts; ask for one of them")
-    if print_skill:
+    if printed == "skill":
         write(skill_text())
         return 0
     place = _place(path, workspace, as_)
-    if print_config:
+    if printed:
         # The settings of an agent are no place for a URL with a password.
         named = place.settings["workspace.name"] if workspace else None
         command = [*own_command(sys.argv[0]), *_arguments(path, named, as_)]
         from findling.service.agents.installing import snippet
 
-        note(f"for {places(print_config)}; findling agents install {print_config} writes it there")
-        if print_config == "claude":
+        note(f"for {places(printed)}; findling agents install {printed} writes it there")
+        if printed == "claude":
             note(f"or run: {claude_command(command)}")
-        write(snippet(print_config, command))
+        write(snippet(printed, command))
         return 0
     _serve(place)
     return 0

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
-__all__ = ["launchd_plist", "serve", "systemd_unit"]
-
 _STOPPING_S = 30.0
 """Patience with a daemon that ends."""
 
 
 @click.command()
 @click.argument("path", required=False, type=click.Path())
-@click.option("--host", metavar="ADDRESS", help="Address to listen on. [setting: serve.host]")
 @click.option("--port", metavar="N", help="Port to listen on; 0 is any that is free. [setting: serve.port]")
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of files.")
 @click.option("-v", "--verbose", is_flag=True, help="Tell of every request; never what was asked.")
@@ -45,7 +42,6 @@ _STOPPING_S = 30.0
 @yes_option
 def serve(
     path: str | None,
-    host: str | None,
     port: str | None,
     no_watch: bool,
     verbose: bool,
@@ -61,9 +57,8 @@ def serve(
     files of PATH and the folders of `findling watch`. It ends with Ctrl-C, SIGTERM or `findling serve --stop`.
     """
     settings = apply_changes(resolve(path or ".", in_context=True, workspace=workspace), changes)
-    for name, text in (("host", host), ("port", port)):
-        if text is not None:
-            settings = settings.override_text(f"serve.{name}", text, f"flag --{name}")
+    if port is not None:
+        settings = settings.override_text("serve.port", port, "flag --port")
     if stop:
         return _stop(settings)
     settings = at_store(settings)
@@ -75,7 +70,7 @@ def serve(
     if print_unit:
         # A unit is no place for a URL with a password: its folder has it.
         named = settings["workspace.name"] if workspace or "FINDLING_STORE_URL" in os.environ else None
-        given = {"--host": (host,), "--port": (port,), "--workspace": (named,), "--set": changes}
+        given = {"--port": (port,), "--workspace": (named,), "--set": changes}
         options = [part for flag, values in given.items() for value in values if value for part in (flag, value)]
         options += [flag for flag, is_on in (("--no-watch", no_watch), ("--verbose", verbose)) if is_on]
         _print_unit(print_unit, root, folder, options)

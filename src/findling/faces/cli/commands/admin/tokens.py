@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from findling.service.server.tokens import TokenAccount, TokenBook
 
-__all__ = ["token"]
-
 _DAY_S = 86_400
 _LONGEST_DAYS = 36_500
 
@@ -30,7 +28,7 @@ def token() -> None:
     """Give programs and people access to the daemon.
 
     \b
-      findling token create laptop --owner --days 90
+      findling token create laptop --as owner --days 90
       findling token create bot --as group:eng --scope read
       findling token revoke bot
 
@@ -41,8 +39,9 @@ def token() -> None:
 
 @token.command("create")
 @click.argument("name")
-@click.option("--as", "principals", multiple=True, metavar="PRINCIPAL", help="Whose rights it has, such as user:ann.")
-@click.option("--owner", "is_owner", is_flag=True, help="It may see everything, as you do.")
+@click.option(
+    "--as", "principals", multiple=True, metavar="PRINCIPAL", help="Whose rights it has: user:ann; owner: all of yours."
+)
 @click.option(
     "--scope",
     "scopes",
@@ -60,7 +59,6 @@ def token() -> None:
 def _create(
     name: str,
     principals: tuple[str, ...],
-    is_owner: bool,
     scopes: tuple[str, ...],
     workspaces: tuple[str, ...],
     days: int | None,
@@ -70,9 +68,10 @@ def _create(
 
     It is for reading unless --scope says otherwise; for both, give --scope read --scope write.
     """
-    if is_owner == bool(principals):
+    is_owner = "owner" in principals
+    if not principals or (is_owner and len(principals) > 1):
         what = "a token is for the owner or for principals, not both" if is_owner else f"whose rights has {name}?"
-        raise UsageError(what, hint="--as user:NAME, or --owner")
+        raise UsageError(what, hint="--as user:NAME, or --as owner")
     home, book = _home_and_book()
     expires_at = None if days is None else time.time() + days * _DAY_S
     whose = None if is_owner else principals
@@ -109,7 +108,7 @@ def _list(as_json: bool) -> int:
         now = time.time()
         write_table(_row(account, now) for account in accounts)
         if not accounts:
-            note("there are no tokens", "findling token create NAME --as user:NAME, or --owner")
+            note("there are no tokens", "findling token create NAME --as user:NAME, or --as owner")
     return 0 if accounts else 1
 
 

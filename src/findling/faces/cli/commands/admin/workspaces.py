@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from findling.domain.errors import UsageError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json, write_report, write_table
+from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.progress import copy_bar, format_size
-from findling.faces.cli.output.terminal import agrees, note
+from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
-from findling.service.settings.settings import get_setting
 
 if TYPE_CHECKING:
     from findling.service.workspace.workspaces import WorkspaceAccount
-
-__all__ = ["move", "workspaces"]
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_PLACES = click.Choice(get_setting("store.place").choices)
-
-_QUOTAS = {
-    "quota_resources": ("--quota-resources", "N", "The most resources it may hold; 0: any number."),
-    "quota_text": ("--quota-text", "N", "The most characters of text, such as 50MB; 0: any number."),
-    "quota_disk": ("--quota-disk", "SIZE", "The most bytes on disk, such as 2GB; 0: any number."),
-}
-
-
-def _quota_options(command: _Command) -> _Command:
-    for parameter, (flag, metavar, told) in reversed(_QUOTAS.items()):
-        command = click.option(flag, parameter, metavar=metavar, help=told)(command)
-    return command
 
 
 @click.group(
@@ -53,7 +34,7 @@ def workspaces() -> None:
 
     \b
       findling workspaces list
-      findling workspaces create team --shared          for chats, decisions and memories
+      findling workspaces create team                   for chats, decisions and memories
       findling "rate limit" --workspace team,notes      ask several at once
 
     A workspace is one folder. It is made by the first search of a folder, or by `create` under a name of its own.
@@ -88,15 +69,14 @@ def _list(as_json: bool) -> int:
     default="home",
     help="Where the index lies; project: in PATH; a URL: file:///FOLDER, or the place of an installed backend.",
 )
-@click.option("--shared", is_flag=True, help="Let searches across workspaces ask it without naming it.")
-def _create(name: str, root: str | None, place: str, shared: bool) -> int:
+def _create(name: str, root: str | None, place: str) -> int:
     """Make a workspace called NAME.
 
     It is searched with `findling --workspace NAME QUERY`, from anywhere.
     """
     from findling.service.workspace.workspaces import create_workspace
 
-    made = create_workspace(name, home=_home(), root=root, place=place, shared=shared)
+    made = create_workspace(name, home=_home(), root=root, place=place)
     note(f"made {made.folder}")
     _warn_if_synced(made.folder, name)
     return 0
@@ -106,8 +86,16 @@ def _create(name: str, root: str | None, place: str, shared: bool) -> int:
 @click.argument("workspace", metavar="NAME|PATH")
 @click.option("--name", metavar="NAME", help="Give it another name.")
 @click.option("--shared/--not-shared", default=None, help="Whether searches across ask it without naming it.")
-@_quota_options
-@click.option("--to", type=_PLACES, help="Put the index with all others, or into its project.")
+@click.option(
+    "--quota",
+    "quotas",
+    multiple=True,
+    metavar="WHAT=MOST",
+    help="The most that it may hold, such as resources=1000, text=50MB (characters) or disk=2GB; 0: any.",
+)
+@click.option(
+    "--to", metavar="home|project|URL", help="Put the index beside all others, into its project or on a server."
+)
 @click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed folder is now, if it has moved.")
 @click.option("-y", "--yes", is_flag=True, help="Use an index that was not made here without asking.")
 def _set(
@@ -117,19 +105,26 @@ def _set(
     to: str | None,
     root: str | None,
     yes: bool,
-    **quotas: str | None,
+    quotas: tuple[str, ...],
 ) -> int:
     """Change the name, the place, who may ask, or how much it may hold.
 
-    Nothing is indexed again. With `--to project`, findling uses an index that lies in the folder already, even one
-    that was not made here: only for one that you trust.
+    \b
+      findling workspaces set notes --to postgresql://USER@HOST/DATABASE#notes
+      findling workspaces set notes --to home
+
+    Nothing is indexed again. To a server and back all of it is copied, and 200 questions about it are put to both: only
+    if all answers are the same does the new one count. A move that was stopped continues when it is repeated.
+
+    With `--to project`, findling uses an index that lies in the folder already, even one that was not made here: only
+    for one that you trust.
     """
-    chosen = [shared is not None or any(quotas.values()), name is not None, to is not None, root is not None]
+    chosen = [shared is not None or bool(quotas), name is not None, to is not None, root is not None]
     if sum(chosen) != 1:
         told = "there is nothing to change" if not any(chosen) else "a name, a place and limits change one by one"
         raise UsageError(told, hint="findling workspaces set --help")
     from findling.service.workspace.workspace_moves import move_root
-    from findling.service.workspace.workspaces import change_workspace, rename_workspace
+    from findling.service.workspace.workspaces import rename_workspace
 
     if to is not None:
         return _move(workspace, to, yes)
@@ -140,16 +135,29 @@ def _set(
         move_root(workspace, root, home=_home())
         note(f"{workspace} indexes {Path(root).resolve()} now")
     else:
-        _, changed = change_workspace(workspace, home=_home(), shared=shared, limits=_limits(quotas))
-        limits = changed.quota._asdict() if changed.quota else {}
-        told = ", ".join(f"{what} {most:,}" for what, most in limits.items() if most) or "none"
-        note(f"{workspace} is {'shared' if changed.shared else 'not shared'}; quota: {told}")
+        _limit(workspace, shared, quotas)
     return 0
 
 
-def _move(workspace: str, to: str, yes: bool) -> int:
-    from findling.service.workspace.workspace_moves import adopt_index, adoptable_index, move_workspace
+def _limit(workspace: str, shared: bool | None, quotas: tuple[str, ...]) -> None:
+    """Change who asks a workspace without naming it, and how much it may hold."""
+    from findling.service.workspace.workspaces import change_workspace
 
+    _, changed = change_workspace(workspace, home=_home(), shared=shared, limits=_limits(quotas))
+    limits = changed.quota._asdict() if changed.quota else {}
+    told = ", ".join(f"{what} {most:,}" for what, most in limits.items() if most) or "none"
+    note(f"{workspace} is {'shared' if changed.shared else 'not shared'}; quota: {told}")
+
+
+def _move(workspace: str, to: str, yes: bool) -> int:
+    from findling.service.workspace.workspace import place_of
+    from findling.service.workspace.workspace_moves import adopt_index, adoptable_index, move_workspace
+    from findling.service.workspace.workspaces import find_workspace
+
+    if "://" in to or (to == "home" and place_of(find_workspace(workspace, _home()).folder)):
+        return _copy(workspace, to)
+    if to not in ("home", "project"):
+        raise UsageError(f"{to!r} is no place of an index", hint="--to home, --to project, or --to URL")
     if to == "project" and (folder := adoptable_index(workspace, home=_home())) is not None:
         if not agrees(f"use the index in {folder}, which was not made here", yes):
             return 1
@@ -182,20 +190,8 @@ def _drop(workspace: str, yes: bool) -> int:
     return 0
 
 
-@click.command()
-@click.argument("workspace", metavar="NAME|PATH")
-@click.argument("to", metavar="home|URL")
-@json_option
-def move(workspace: str, to: str, as_json: bool) -> int:
-    """Move the content of a workspace to a server, or back to this host.
-
-    \b
-      findling move notes postgresql://USER@HOST/DATABASE#notes
-      findling move notes home
-
-    All of it is copied, and 200 questions about it are put to both. Only if all answers are the same does the new one
-    count. A move that was stopped continues when it is repeated.
-    """
+def _copy(workspace: str, to: str) -> int:
+    """Move the content of a workspace to a server, or back to this host."""
     from findling.service.export.moving import move_truth
 
     with copy_bar() as bar:
@@ -205,7 +201,7 @@ def move(workspace: str, to: str, as_json: bool) -> int:
     else:
         told = f"{counted(report.resources, 'resource')}; {report.asked} of {report.asked} answers are the same"
         text = f"{workspace} is at {report.place} now: {told}\n"
-    write_report(as_json, report._asdict(), text)
+    write(text)
     return 0
 
 
@@ -215,16 +211,16 @@ def _home() -> Path:
     return home_folder(resolve(".")["store.home"])
 
 
-def _limits(given: dict[str, str | None]) -> dict[str, int]:
-    """The limits that were given, by the names that a quota has for them."""
-    from findling.service.workspace.quotas import parse_limit
+def _limits(given: Iterable[str]) -> dict[str, int]:
+    """The limits that were given. Raises UsageError for what limits nothing."""
+    from findling.service.workspace.quotas import Quota, parse_limit
 
-    names = {parameter: parameter.removeprefix("quota_") for parameter in given}
-    return {
-        names[parameter]: parse_limit(names[parameter], text, f"flag {_QUOTAS[parameter][0]}")
-        for parameter, text in given.items()
-        if text is not None
-    }
+    limits: dict[str, int] = {}
+    for what, _, most in (one.partition("=") for one in given):
+        if what not in Quota._fields:
+            raise UsageError(f"--quota {what} limits nothing", hint="--quota resources=1000, text=50MB or disk=2GB")
+        limits[what] = parse_limit(what, most, "flag --quota")
+    return limits
 
 
 def _warn_if_synced(folder: Path, called: str) -> None:

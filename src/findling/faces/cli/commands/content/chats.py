@@ -16,8 +16,6 @@ from findling.faces.cli.output.terminal import note, show_controls
 from findling.faces.cli.request.options import compact_in_background, json_option, opened, place_option, resolve
 from findling.service.content.chats import FORMATS, ChatReport, ThreadSummary, WorkspaceChats, read_export
 
-__all__ = ["chats"]
-
 
 @click.group(no_args_is_help=False)
 def chats() -> None:

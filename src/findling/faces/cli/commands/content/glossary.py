@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["glossary"]
-
 _SCHEMA = 1
-"""Version of what `list --export` writes."""
+"""Version of what `list export` writes."""
 
 _HERE = "."
 """The folder of a command that names none."""
@@ -37,8 +35,8 @@ _STATES = ("approved", "canonical", "rejected", "protected", "unprotected", "rem
     cls=GroupWithMoves,
     no_args_is_help=False,
     moved={
-        "pending": "findling glossary list --pending",
-        "export": "findling glossary list --export",
+        "pending": "findling glossary list pending",
+        "export": "findling glossary list export",
         "approve": "findling glossary set TERM approved",
         "reject": "findling glossary set TERM rejected",
         "protect": "findling glossary set TERM protected",
@@ -51,7 +49,7 @@ def glossary() -> None:
 
     \b
       findling glossary add auth authentication sign-in
-      findling glossary list --pending       what was found in the files and waits for you
+      findling glossary list pending         what was found in the files and waits for you
       findling glossary set OTP protected    take a word to the letter
 
     Quotes and exclusions in a query are never widened. Every answer names the aliases that it made use of.
@@ -70,22 +68,24 @@ def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
 
 
 @glossary.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also what is pending or rejected, with its source.")
-@click.option("--pending", "waits", is_flag=True, help="Only what was suggested and waits for a decision.")
-@click.option("--export", "exports", is_flag=True, help="All of it as JSON, which `import` reads.")
+@click.argument("which", default="groups", type=click.Choice(("groups", "all", "pending", "export")))
 @json_option
 @place_option
-def _list(everything: bool, waits: bool, exports: bool, as_json: bool, **place: Any) -> int:
+def _list(which: str, as_json: bool, **place: Any) -> int:
     """List the groups, and the words that are protected.
 
-    Nothing that is pending is used before it is approved. Exit code: 0 there are some, 1 there are none.
+    \b
+      all      also what is pending or rejected, with its source
+      pending  only what was suggested and waits for a decision; nothing of it is used before it is approved
+      export   all of it as JSON, which `import` reads
+
+    Exit code: 0 there are some, 1 there are none.
     """
-    if everything + waits + exports > 1:
-        raise UsageError("--all, --pending and --export are three lists", hint="give one of them")
+    everything = which == "all"
     with _opened(**place) as engine:
-        if waits:
+        if which == "pending":
             return _list_pending(engine, as_json)
-        if exports:
+        if which == "export":
             write(dump({"schema": _SCHEMA, "terms": engine.glossary.export_rows()}, indent=2))
             return 0
         groups, protected = engine.glossary.groups(), engine.glossary.protected()
@@ -101,7 +101,7 @@ def _list(everything: bool, waits: bool, exports: bool, as_json: bool, **place: 
         write_table([*listed, *((term.surface, "(protected)") for term in protected)])
     is_empty = not groups and not protected and not (everything and terms)
     if is_empty and not as_json:
-        note("the glossary is empty", "findling glossary add CANONICAL ALIAS, or findling glossary list --pending")
+        note("the glossary is empty", "findling glossary add CANONICAL ALIAS, or findling glossary list pending")
     return 1 if is_empty else 0
 
 
@@ -158,7 +158,7 @@ def _set(term: str, state: str, group: str | None, **place: Any) -> int:
 @click.option("--replace", is_flag=True, help="Drop everything that is not in FILE.")
 @place_option
 def _import(file: str, replace: bool, **place: Any) -> int:
-    """Take in FILE as `list --export` writes it.
+    """Take in FILE as `list export` writes it.
 
     All of it, or nothing when a row is wrong.
 
@@ -199,11 +199,11 @@ def _settings(path: str, workspace: str | None) -> Settings:
 
 
 def _read_rows(file: str) -> list[Any]:
-    hint = "findling glossary list --export writes such a file"
+    hint = "findling glossary list export writes such a file"
     try:
         document = read_json(Path(file).read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise PathNotFoundError(f"{file} does not exist", hint="findling glossary list --export > FILE") from error
+        raise PathNotFoundError(f"{file} does not exist", hint="findling glossary list export > FILE") from error
     except ValueError as error:  # no JSON, or no UTF-8
         raise InvalidValueError(f"{file} is no JSON: {error}", hint=hint) from error
     if not isinstance(document, dict) or not isinstance(document.get("terms"), list):

@@ -26,8 +26,6 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.content.items import ItemReport
 
-__all__ = ["add", "sync"]
-
 _MOST_NAMED = 5
 """Ids that a note names before it only counts."""
 
@@ -73,9 +71,8 @@ def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | Non
     Exit code: 0 there are some, 1 there are none.
     """
     settings = resolve(path, workspace=workspace)
-    own = user_folder or settings["items.user_folder"]
     with opened(path, settings) as engine:
-        report = engine.items.sync(engine.root, Path(own) if own else None)
+        report = engine.items.sync(engine.root, Path(user_folder) if user_folder else None)
         root = engine.root
         compact_in_background(engine, settings)
     if as_json:

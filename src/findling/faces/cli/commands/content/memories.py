@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from findling.service.content.memories import WorkspaceMemories
     from findling.service.content.memory_review import MemoryPair
 
-__all__ = ["memory", "recall", "remember"]
-
 _PART = click.FloatRange(0, 1)
 
 

@@ -25,8 +25,6 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.index.documents import FetchedDocument
 
-__all__ = ["fetch", "similar", "suggest"]
-
 _limit_option = setting_option("limit", "-k", metavar="N")
 
 

@@ -36,8 +36,6 @@ from findling.service.export.evaluating import (
 )
 from findling.service.settings.settings import Settings
 
-__all__ = ["eval"]
-
 
 @click.command()
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=click.Path())
@@ -51,21 +49,20 @@ __all__ = ["eval"]
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="Measure with another setting.")
 @click.option("--split", metavar="NAME", help="Judgements to use: qrels/NAME.tsv, by default test.")
 @click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Only the first N judged queries.")
-@click.option("--depth", type=click.IntRange(min=1), default=100, metavar="N", help="Hits to ask for, by default 100.")
 @click.option("--gain", type=click.Choice(GAINS), default="linear", help="What a grade is worth to NDCG.")
 @click.option("--per-query", is_flag=True, help="Print every query as well, the worst losses first.")
 @click.option("--compare", metavar="FILE", help="Hold the runs against those of a saved evaluation.")
 @json_option
-@click.option("--save", metavar="FILE", help="Write the JSON document to FILE, too.")
-@click.option("--plot", metavar="FILE.svg", help=f"Draw {MAIN_MEASURE} with its intervals.")
+@click.option(
+    "--save", multiple=True, metavar="FILE", help=f"Write the JSON document, too; FILE.svg: draw {MAIN_MEASURE}."
+)
 def eval(  # noqa: A001 - commands are called what users type
     folders: tuple[str, ...],
     changes: tuple[str, ...],
     per_query: bool,
     compare: str | None,
     as_json: bool,
-    save: str | None,
-    plot: str | None,
+    save: tuple[str, ...],
     **planned: Any,
 ) -> int:
     """Measure how good the answers are, on collections with judged queries.
@@ -74,12 +71,11 @@ def eval(  # noqa: A001 - commands are called what users type
     instead of corpus.jsonl; judgements name paths). Without one, findling's own documentation is asked. All of it goes
     through the engine, in a workspace that is thrown away. Two or more profiles, or --compare, are tested in pairs.
     """
-    plan = EvaluationPlan(**planned)
-    for output in filter(None, (save, plot)):
+    for output in save:
         _must_be_writable(Path(output))
-    if plot and not plot.lower().endswith(".svg"):
-        raise click.UsageError(f"--plot draws SVG, so {plot} must end in .svg")
     settings = _change(resolve("."), changes)
+    given = settings.origin("search.limit").startswith("flag ")
+    plan = EvaluationPlan(**planned, **({"depth": max(1, settings["search.limit"])} if given else {}))
     found = evaluate_all(
         [Path(folder) for folder in folders] or [GOLDEN_SET],
         plan,
@@ -89,10 +85,10 @@ def eval(  # noqa: A001 - commands are called what users type
         watched=progress_bar,
     )
     document = report_document(found.document())
-    if save:
-        Path(save).write_text(dump(document, indent=2), encoding="utf-8")
-    if plot:
-        Path(plot).write_text(_draw(document["collections"], found), encoding="utf-8")
+    for output in save:
+        is_drawn = output.lower().endswith(".svg")
+        text = _draw(document["collections"], found) if is_drawn else dump(document, indent=2)
+        Path(output).write_text(text, encoding="utf-8")
     if as_json:
         write(dump(document, indent=2))
     else:

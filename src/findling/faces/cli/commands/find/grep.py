@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["glob", "grep", "indexing", "path_shower"]
-
 _Count = click.IntRange(0, 1_000_000_000)
 
 

@@ -17,8 +17,6 @@ from findling.faces.cli.request.request_builder import SearchOptions, build_requ
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
-__all__ = ["explain_hit"]
-
 
 def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
     """Print why a document is in the answer to a query, or is not; the exit code: 0 it is, 1 it is not."""

@@ -29,8 +29,6 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
 
-__all__ = ["outline", "refs", "related"]
-
 
 @click.command()
 @click.argument("name", metavar="NAME")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import DaemonError, UsageError
-from findling.domain.queries import SCOPES
+from findling.domain.queries import FACETS, SCOPES
 from findling.domain.results import Hit, SearchAnswer
 from findling.domain.values import counted
 from findling.faces.cli.output.rendering import (
@@ -26,7 +26,7 @@ from findling.faces.cli.output.rendering import (
     render_vimgrep,
 )
 from findling.faces.cli.output.terminal import ask_before_indexing, note, show_controls, use_color, write
-from findling.faces.cli.request.options import daemon_client, opened, setting_option, tell_embedding, yes_option
+from findling.faces.cli.request.options import BriefCommand, daemon_client, opened, setting_option, tell_embedding
 from findling.faces.cli.request.request_builder import (
     SearchOptions,
     build_request,
@@ -45,41 +45,37 @@ if TYPE_CHECKING:
     from findling.service.engine.client import LocalClient, SearchClient
     from findling.service.settings.settings import Settings
 
-__all__ = ["search"]
-
 _LONGEST_ECHO = 200
 """Characters of a query that are repeated in a message."""
 
 
-@click.command(options_metavar="[OPTIONS]")
+@click.command(cls=BriefCommand, options_metavar="[OPTIONS]")
 @click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
 @question_options
 @click.option(
     "--facet",
     multiple=True,
     metavar="NAME",
-    help="Count matches by type, ext, lang, author, tag, system, path, year, or the names in them: entity.",
+    help=f"Count matches by {', '.join(FACETS[:-2])}, or the names in them: entity.",
 )
-@click.option("--all", "all_files", is_flag=True, help="After the hits, list every file that matches, with how often.")
 @click.option("--cursor", default="", metavar="TEXT", help="The next page: next_cursor of an answer to this question.")
 @click.option("--plan", metavar="FILE", help="Carry out the plan of an answer again; QUERY or PATH may differ.")
 @setting_option("context", "-C", metavar="N")
 @click.option("-l", "--files", is_flag=True, help="Print only the names of files. Same as --format files.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; a list of them with -Q.")
 @click.option(
-    "--jsonl", "as_jsonl", is_flag=True, help="Print a line of JSON for each hit, and a summary for each query."
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="jsonl: a line of JSON for each hit and query; vimgrep: path:line:column:text.",
 )
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="vimgrep is path:line:column:text for editors.")
 @click.option("--explain", is_flag=True, help="Say why each hit is there, what was planned and how long it took.")
 @click.option("--quick", is_flag=True, help="Answer from what there is time to index and to read; the rest follows.")
-@click.option("--no-daemon", is_flag=True, help="Search in this process, also when a daemon runs.")
 @click.option("--explain-hit", metavar="ID", help="Say why one document is in the answer, or is not: an id or a path.")
 @click.option("--shared", is_flag=True, help="Ask all workspaces that are marked as shared.")
 @click.option("--everywhere", is_flag=True, help="Ask all workspaces that there are.")
 @click.option("-Q", "--queries", metavar="FILE", help="Ask every line of FILE, or of stdin for -.")
-@setting_option("color")
-@yes_option
-def search(words: tuple[str, ...], explain_hit: str | None, no_daemon: bool, **given: Any) -> int:
+def search(words: tuple[str, ...], explain_hit: str | None, **given: Any) -> int:
     """Search a folder or a file, by default the current folder.
 
     Words rank; "quoted words" must stand in a row; -word must not occur; also OR, NOT, (groups), prefix*, fuzzy~,
@@ -104,12 +100,12 @@ def search(words: tuple[str, ...], explain_hit: str | None, no_daemon: bool, **g
         requests = planned_requests(queries, options, settings)
     printer = _Printer(format_, settings, options)
     # A daemon has another current folder, to which the names may be relative.
-    if no_daemon or "," in options.scope or not _ask_daemon(path, settings, requests, printer):
+    if "," in options.scope or not _ask_daemon(path, settings, requests, printer):
         from findling.service.engine.client import LocalClient
 
         with opened(path, settings) as engine:
             client = LocalClient(engine, requests[0].principals, settings=settings)
-            is_fresh = printer.shown > 0 or _index_first(client, settings, requests, printer, options.yes)
+            is_fresh = printer.shown > 0 or _index_first(client, settings, requests, printer)
             refresh = settings["search.refresh"] == "auto" and not is_fresh
             for request in requests[printer.shown :]:
                 with ExitStack() as bars:
@@ -154,9 +150,7 @@ def _ask_daemon(path: str | None, settings: Settings, requests: list[SearchReque
     return printer.shown == len(requests)
 
 
-def _index_first(
-    client: LocalClient, settings: Settings, requests: list[SearchRequest], printer: _Printer, yes: bool
-) -> bool:
+def _index_first(client: LocalClient, settings: Settings, requests: list[SearchRequest], printer: _Printer) -> bool:
     """Index what has never been indexed, unless the user wants no indexing; whether it was done.
 
     A person at a terminal gets a first answer meanwhile. A quick search indexes by itself what it needs.
@@ -169,7 +163,7 @@ def _index_first(
         return False
     from findling.faces.cli.output.progress import progress_bar
 
-    ask_before_indexing(engine.subject, yes)
+    ask_before_indexing(engine.subject, False)
     if requests[0].quick:
         return False
     events: list[IndexProgress] = []
@@ -183,7 +177,7 @@ def _index_first(
             engine.index(on_progress=bar)
     if sys.stderr.isatty() and events:
         left_out, last = len(engine.skipped()), events[-1]
-        more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
+        more = f"; {left_out:,} left out, see findling status --list skipped" if left_out else ""
         note(f"indexed {counted(last.done - last.failed, 'file')} in {last.seconds:.1f} s{more}")
     return True
 

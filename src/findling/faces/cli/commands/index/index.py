@@ -18,8 +18,6 @@ from findling.faces.cli.output.json_output import skipped_entries, write_json, w
 from findling.faces.cli.output.progress import format_size, progress_bar, refine_bar
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write_names
 from findling.faces.cli.request.options import (
-    apply_changes,
-    changes_option,
     compact_in_background,
     json_option,
     opened,
@@ -33,8 +31,6 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
-__all__ = ["count_reasons", "index", "refine"]
-
 
 @click.command()
 @path_argument
@@ -42,24 +38,15 @@ __all__ = ["count_reasons", "index", "refine"]
 @click.option("--gently", is_flag=True, help="At low priority, and with the share of time that the settings allow.")
 @click.option("--stop", is_flag=True, help="End the process that reads in the background instead.")
 @json_option
-@changes_option
 @workspace_option
-def refine(
-    path: str,
-    seconds: float | None,
-    gently: bool,
-    stop: bool,
-    as_json: bool,
-    changes: tuple[str, ...],
-    workspace: str | None,
-) -> int:
+def refine(path: str, seconds: float | None, gently: bool, stop: bool, as_json: bool, workspace: str | None) -> int:
     """Have the model read the passages of PATH that it has not read yet.
 
     The passages that searches would have liked best come first. It can be stopped at any time and continues where it
     was. `findling index` and a first search start it in the background; the command waits for that one, and --stop
     ends it.
     """
-    settings = apply_changes(resolve(path, workspace=workspace), changes)
+    settings = resolve(path, workspace=workspace)
     if stop:
         with opened(path, settings) as engine:
             stopped = engine.stop_refining()
@@ -144,9 +131,9 @@ def _describe(report: IndexReport) -> str:
     if report.failed or report.partial:
         outcomes = {"could not be read": report.failed, "were read in part": report.partial}
         told = ", ".join(f"{count:,} {what}" for what, count in outcomes.items() if count)
-        text += f"{told} (findling status --failed)\n"
+        text += f"{told} (findling status --list failed)\n"
     if report.skipped:
-        text += f"left out: {count_reasons(report.skipped)} (findling status --skipped)\n"
+        text += f"left out: {count_reasons(report.skipped)} (findling status --list skipped)\n"
     return text
 
 

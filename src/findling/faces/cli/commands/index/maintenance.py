@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["doctor", "forget"]
-
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="PATH|ID...")
@@ -46,7 +44,10 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
     begins so.
     Without --force this shows what would go, and asks.
     """
-    if everything == bool(paths):
+    if everything and paths:
+        what = "--everything is the whole index of the current folder, and takes no path"
+        raise UsageError(what, hint=f"cd FOLDER, then findling forget --everything; or findling forget {paths[0]}")
+    if not everything and not paths:
         raise UsageError("name paths to forget, or --everything", hint="findling forget --help")
     settings = resolve(".", workspace=workspace)
     with opened(".", settings) as engine:

@@ -14,8 +14,6 @@ from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.options import GroupWithMoves, json_option
 from findling.service.settings.settings import load_settings
 
-__all__ = ["models"]
-
 
 @click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"test": "findling models use NAME --try"})
 def models() -> None:

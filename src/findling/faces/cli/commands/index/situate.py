@@ -22,8 +22,6 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.content.situating import SituateCost
 
-__all__ = ["situate"]
-
 
 @click.command()
 @path_argument

@@ -17,6 +17,7 @@ from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import (
     GroupWithMoves,
     json_option,
+    looks_like_path,
     opened,
     path_argument,
     place_option,
@@ -27,8 +28,6 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.upkeep.compaction import CompactReport
     from findling.service.upkeep.snapshots import WorkspaceSnapshots
-
-__all__ = ["compact", "snapshot"]
 
 
 @click.command()
@@ -79,15 +78,14 @@ def snapshot() -> None:
 @path_argument
 @click.option("--name", default="", metavar="NAME", help="What to call it; by default the present time (UTC).")
 @click.option("--to", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file instead.")
-@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the latest N, 0: all [snapshot.keep].")
 @json_option
 @workspace_option
-def _create(path: str, name: str, file: Path | None, keep: int | None, as_json: bool, workspace: str | None) -> int:
+def _create(path: str, name: str, file: Path | None, as_json: bool, workspace: str | None) -> int:
     """Copy the index of PATH while others search and write."""
-    if file is not None and (name or keep is not None):
+    if file is not None and name:
         raise click.UsageError("--to writes a file that has no other name and is kept until you delete it")
     with _opened(path, workspace) as snapshots:
-        made = snapshots.create(name, to=file, keep=keep)
+        made = snapshots.create(name, to=file)
     if as_json:
         write_json(snapshot=made)
     else:
@@ -122,33 +120,24 @@ def _list(path: str, as_json: bool, workspace: str | None) -> int:
 
 
 @snapshot.command("restore")
-@click.argument("name", required=False)
-@click.option("--from", "file", type=click.Path(path_type=Path), metavar="FILE", help="A file that create --to wrote.")
+@click.argument("name", metavar="NAME|FILE")
 @place_option
 @click.option("--check", is_flag=True, help="Only check that it can be restored: checksum, pages, counts.")
 @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @click.option("--no-safety", is_flag=True, help="Do not keep a snapshot of what is there now.")
 @json_option
 def _restore(
-    name: str | None,
-    file: Path | None,
-    path: str,
-    workspace: str | None,
-    check: bool,
-    yes: bool,
-    no_safety: bool,
-    as_json: bool,
+    name: str, path: str, workspace: str | None, check: bool, yes: bool, no_safety: bool, as_json: bool
 ) -> int:
     """Go back to a snapshot; searches continue meanwhile.
 
+    FILE is one that `create --to` wrote, with its folder: ./copy.snapshot.
     The command verifies it first, and keeps the present state as another snapshot. The next search indexes files that
     have changed since. Works also when the index is damaged or gone.
 
     Exit code of --check: 0 it is sound, 1 it is damaged.
     """
-    if (name is None) == (file is None):
-        raise click.UsageError("name a snapshot, or a file with --from")
-    chosen = file or name or ""
+    chosen = Path(name).expanduser() if looks_like_path(name) else name
     with _opened(path, workspace) as snapshots:
         if check:
             problems = snapshots.verify(chosen)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from findling.domain.reports import told_changes
 from findling.domain.values import counted
 from findling.faces.cli.commands.index.index import count_reasons
-from findling.faces.cli.output.json_output import skipped_entries, write_json
+from findling.faces.cli.output.json_output import skipped_entries, write_json, write_table
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import show_controls, write, write_names
+from findling.faces.cli.output.terminal import note, show_controls, write, write_names
 from findling.faces.cli.request.options import as_option, json_option, opened, path_argument, resolve, workspace_option
 
 if TYPE_CHECKING:
     from findling.domain.reports import Status
+    from findling.service.server.watch_list import WatchAccount
     from findling.service.settings.settings import Settings
-
-__all__ = ["ls", "status"]
 
 _TOLD: Mapping[str, type | tuple[type, ...]] = {
     "pid": int,
@@ -35,24 +35,28 @@ _TOLD: Mapping[str, type | tuple[type, ...]] = {
 
 @click.command()
 @path_argument
-@click.option("--skipped", is_flag=True, help="List what was left out, and why, instead.")
-@click.option("--failed", is_flag=True, help="List what could not be read, or not all of it, and why, instead.")
+@click.option(
+    "--list",
+    "which",
+    type=click.Choice(("skipped", "failed", "watched")),
+    help="Instead: what was left out, or could not be read, and why; or all watched folders with their watchers.",
+)
 @json_option
 @workspace_option
-def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str | None) -> int:
+def status(path: str, which: str | None, as_json: bool, workspace: str | None) -> int:
     """Say what the index of PATH holds and how fresh it is."""
-    if skipped and failed:
-        raise click.UsageError("--skipped and --failed are two lists; ask for one of them")
+    if which == "watched":
+        return _list_watched(as_json)
     settings = resolve(path, workspace=workspace)
     with opened(path, settings) as engine:
         state = engine.status()
-        left_out = engine.skipped() if skipped else engine.failed() if failed else []
+        left_out = {"skipped": engine.skipped, "failed": engine.failed}[which]() if which else []
         url, beside = engine.writer.files.backend.url, [show_controls(one.label) for one in engine.above()]
-    daemon = None if (skipped or failed) and not as_json else _ask_daemon(settings)
+    daemon = None if which and not as_json else _ask_daemon(settings)
     if as_json:
-        listed = {f"{'skipped' if skipped else 'failed'}_paths": skipped_entries(left_out)} if skipped or failed else {}
+        listed = {f"{which}_paths": skipped_entries(left_out)} if which else {}
         write_json({**vars(state), **listed, "daemon": daemon})
-    elif skipped or failed:
+    elif which:
         write_names("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) for entry in left_out)
     else:
         told = f"asked too:   items of {' and '.join(beside)}\n" if beside else ""
@@ -142,3 +146,35 @@ def _describe(state: Status, place: str, daemon: Mapping[str, Any] | None) -> st
     if daemon is not None:
         facts["daemon"] = _describe_daemon(daemon)
     return "".join(f"{name + ':':<13}{value}\n" for name, value in facts.items())
+
+
+def _list_watched(as_json: bool) -> int:
+    from findling.service.server.watch_list import watch_accounts
+    from findling.service.workspace.workspace import home_folder
+
+    accounts = watch_accounts(home_folder(resolve(".")["store.home"]))
+    if as_json:
+        write_json(watched=accounts)
+    elif accounts:
+        write_table([(str(account.root), _watcher(account), _latest(account)) for account in accounts])
+    else:
+        note("nothing is watched", "findling watch add PATH")
+    return 0 if accounts else 1
+
+
+def _watcher(account: WatchAccount) -> str:
+    if account.problem:
+        return account.problem.removeprefix(f"{account.root} ").removeprefix(f"{account.root}: ")
+    if account.is_missing:
+        return "is gone"
+    if account.pid is None:
+        return "nobody is watching"
+    return f"watched by {account.by or 'findling'} ({account.pid})" + (", polling" if account.polls else "")
+
+
+def _latest(account: WatchAccount) -> str:
+    if account.taken_in_at is None or account.taken_in is None:
+        return ""
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(account.taken_in_at))
+    taken = account.taken_in
+    return f"{when}: {told_changes(taken['added'], taken['updated'], taken['removed'])}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,11 +14,9 @@ import click
 
 from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
-from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import ask_before_indexing, note, tell_index_runs
 from findling.faces.cli.request.options import (
     GroupWithMoves,
-    json_option,
     opened,
     path_argument,
     resolve,
@@ -30,13 +27,14 @@ from findling.service.settings.settings import load_settings
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
-    from findling.service.server.watch_list import WatchAccount
     from findling.service.settings.settings import Settings
 
-__all__ = ["watch"]
 
-
-@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"remove": "findling watch add PATH --remove"})
+@click.group(
+    cls=GroupWithMoves,
+    no_args_is_help=False,
+    moved={"remove": "findling watch add PATH --remove", "list": "findling status --list watched"},
+)
 def watch() -> None:
     """Keep indexes in step with their files all the time.
 
@@ -77,25 +75,9 @@ def _take_off(path: str, workspace: str | None) -> int:
     # A folder that is gone, or whose index is, still has to come off the list.
     root = named if not workspace and named in watched.roots() else _subject(path, workspace, yes=True)
     if not watched.remove(root):
-        raise NotFoundError(f"{root} is not on the list", hint="findling watch list")
+        raise NotFoundError(f"{root} is not on the list", hint="findling status --list watched")
     note(f"{root} is no longer on the list")
     return 0
-
-
-@watch.command("list")
-@json_option
-def _list(as_json: bool) -> int:
-    """Show the watched folders, their watchers, and the latest changes."""
-    from findling.service.server.watch_list import watch_accounts
-
-    accounts = watch_accounts(_home())
-    if as_json:
-        write_json(watched=accounts)
-    elif accounts:
-        write_table([(str(account.root), _watcher(account), _latest(account)) for account in accounts])
-    else:
-        note("nothing is watched", "findling watch add PATH")
-    return 0 if accounts else 1
 
 
 @watch.command("run")
@@ -176,21 +158,3 @@ def _home() -> Path:
     from findling.service.workspace.workspace import home_folder
 
     return home_folder(load_settings()["store.home"])
-
-
-def _watcher(account: WatchAccount) -> str:
-    if account.problem:
-        return account.problem.removeprefix(f"{account.root} ").removeprefix(f"{account.root}: ")
-    if account.is_missing:
-        return "is gone"
-    if account.pid is None:
-        return "nobody is watching"
-    return f"watched by {account.by or 'findling'} ({account.pid})" + (", polling" if account.polls else "")
-
-
-def _latest(account: WatchAccount) -> str:
-    if account.taken_in_at is None or account.taken_in is None:
-        return ""
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(account.taken_in_at))
-    taken = account.taken_in
-    return f"{when}: {told_changes(taken['added'], taken['updated'], taken['removed'])}"

@@ -1,1 +1,0 @@
-"""The keyword leg in PostgreSQL: postings in tables, the ranking of the local tier."""

@@ -1,1 +1,0 @@
-"""Reference stores in plain dictionaries: the definition that real stores are compared with."""

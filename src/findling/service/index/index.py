@@ -42,6 +42,8 @@ _Given = ParamSpec("_Given")
 
 _WARM_UP = "what is this about"
 
+_CHANGING = Degradation(what="files are being indexed; passages that have just gone are missing", fix="ask again")
+
 _MOST_BESIDE = 16
 """Other workspaces that stay open beside one: each keeps some ten files open, and a process may have 1,024."""
 
@@ -108,7 +110,8 @@ class Index:
         """The answer of a verb to what principals may see.
 
         A second answer is given where the legs turn out to be damaged, which is mended and noted, where another process
-        has replaced the index, and where a wish could be fulfilled at once, without waiting for anybody.
+        has replaced the index, and where a wish could be fulfilled at once, without waiting for anybody. A third one
+        says that passages go faster than they are read.
         """
         legs = None
         try:
@@ -123,6 +126,11 @@ class Index:
         except CorruptError as damage:
             if legs is not None:  # else a file went as it was opened
                 self._mend(damage, legs, principals, notes)
+        legs = self.at(principals)
+        answer = verb(legs, *args, **options)
+        if principals is not None or notes or KEYWORD not in (legs.wishes or {}):
+            return answer
+        notes.append(_CHANGING)  # a writer has removed passages during both answers
         return verb(self.at(principals), *args, **options)
 
     def _fulfil(self, legs: Retrievers, notes: list[Degradation]) -> bool:

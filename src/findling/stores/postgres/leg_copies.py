@@ -45,8 +45,7 @@ _LEFT_OUT = re.compile(r".*\.(lock|new|tmp)|checked\.txt|\.tmp.*")
 _NAME = re.compile(r"[\w.-]*\w[\w.-]*")
 
 _COPIES = """
-SELECT c.leg, c.owner, c.seq, greatest(%s, (SELECT reltuples FROM pg_class
-    WHERE oid = 'findling.resources'::regclass)::bigint / 10)
+SELECT c.leg, c.owner, c.seq, greatest(%s, (SELECT count(*) FROM findling.resources r WHERE r.ws = w.ws) / 10)
 FROM findling.workspaces w LEFT JOIN findling.leg_copies c ON c.ws = w.ws WHERE w.ws = %s
 """
 _COPY = """

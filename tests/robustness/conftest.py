@@ -73,8 +73,8 @@ class Outcome(NamedTuple):
 
     @property
     def complaints(self) -> str:
-        """The lines on stderr without those on the start of an index run, and on a wait for another one."""
-        usual = ("findling: indexing ", "findling: waiting: another process is writing ")
+        """The lines on stderr without those on the start of an index run, how far it is, and a wait for another one."""
+        usual = ("findling: indexing ", "findling: [", "findling: waiting: another process is writing ")
         return "".join(line for line in self.err.splitlines(True) if not line.startswith(usual))
 
 

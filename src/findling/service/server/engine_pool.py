@@ -344,7 +344,8 @@ class Host:
 
     def _tell_legs(self) -> None:
         """Note the parts of the served workspace that are in memory."""
-        kept = [one.index for key, one in list(self._kept.items()) if key.folder == self._place.folder]
+        with self._guard:  # another thread may take a workspace out
+            kept = [one.index for key, one in self._kept.items() if key.folder == self._place.folder]
         loaded = [one.loaded() for one in kept]
         self.statistics.tell(legs={name: any(one[name] for one in loaded) for name in ("keyword", "vectors", "model")})
 

@@ -109,9 +109,9 @@ def ask(given: argparse.Namespace, collection: JudgedCollection, label: str) -> 
     changed: dict[str, object] = {**RUNS[label], **{one.partition("=")[0]: one.partition("=")[2] for one in given.set}}
     with opened(given.home, collection, changed) as engine:
         engine.search("warm up", limit=30, refresh=False)
-        if engine.opened.graph.is_able:
+        if engine.opened.lazy("graph").is_able:
             with engine.opened.files.writing():
-                engine.opened.graph.level()
+                engine.opened.lazy("graph").level()
         for opener in given.openers:
             for query in collection.queries:
                 text = f"{opener} {query.text}".strip()

@@ -87,7 +87,7 @@ def _measure(folder: Path, texts: list[str], rounds: int) -> None:
     with _engine(folder, texts) as engine:
         scans = {name: _best(rounds, partial(_files, engine, pattern)) for name, pattern in PATTERNS.items()}
         with engine.opened.files.writing():
-            seconds, _ = _spent(partial(engine.opened.exact.level, anew=True))
+            seconds, _ = _spent(partial(engine.opened.lazy("exact").level, anew=True))
         size = sum(map(file_size, (engine.home / "exact").rglob("*"))) / 1e6
         print(f"{len(texts):,} texts, {megabytes:.1f} MB")
         print(f"build {seconds / megabytes:.3f} CPU s a MB, {size:.1f} MB = {100 * size / megabytes:.1f} % of the text")
@@ -117,7 +117,7 @@ def _compare(texts: list[str], pairs: int) -> None:
         pieces = [_piece(random, random.choice(texts), 1_500) for _ in range(TREE_FILES)]
         with tempfile.TemporaryDirectory() as folder, _engine(Path(folder), pieces) as engine:
             with engine.opened.files.writing():
-                engine.opened.exact.level(anew=True)
+                engine.opened.lazy("exact").level(anew=True)
             legs = engine.opened.at()
             for _ in range(min(TREE_PATTERNS, pairs - tried)):
                 wrong, right = _tried(legs, _random_pattern(random, random.choice(pieces)))

@@ -112,7 +112,7 @@ def print_equality(server: PostgresServer, collections: list[Path], limit: int |
                 documents = read_documents(collection)
                 engine.add([(Resource(rid=one.rid, type="note", title=one.title), one.text) for one in documents])
                 with engine.opened.files.writing():
-                    engine.opened.graph.level()  # the first question would bring it up behind itself
+                    engine.opened.lazy("graph").level()  # the first question would bring it up behind itself
                 for mode in ASKED:
                     answers[mode, tier] = [_top(engine, query.text, mode) for query in collection.queries]
         for (mode, tier), tops in answers.items():

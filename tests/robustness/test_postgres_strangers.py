@@ -114,8 +114,8 @@ def filled(engine: Engine) -> list[Any]:
     engine.add([(resource, f"{text} again") for resource, text in NOTES[:3]])
     engine.permissions.share("note:4", "user:ann")
     with engine.opened.files.writing():
-        engine.opened.graph.level()
-        engine.opened.exact.level()
+        engine.opened.lazy("graph").level()
+        engine.opened.lazy("exact").level()
         engine.opened.files.rebuild_leg()
     return told(engine)
 

@@ -9,6 +9,7 @@ import pytest
 
 from findling.domain.backends import EXACT
 from findling.domain.errors import InvalidValueError
+from findling.domain.ports import ExactLeg
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
@@ -44,9 +45,9 @@ def test_a_first_index_has_no_exact_leg_and_a_pattern_brings_it_up(engine: Engin
     assert len(paths(first)) == 10
     assert steps(first) == [r"/get_backoff_1\d/: 10 passages by a scan of 21 texts"]
     assert not engine.opened.files.backend.legs[EXACT].exists()
-    assert (_lacks(engine), engine.opened.exact.is_due()) == (True, True)
-    assert engine.opened.exact.level_if_due()
-    assert (_lacks(engine), engine.opened.exact.is_due()) == (False, False)
+    assert (_lacks(engine), engine.opened.lazy("exact").is_due()) == (True, True)
+    assert engine.opened.lazy("exact").level_if_due()
+    assert (_lacks(engine), engine.opened.lazy("exact").is_due()) == (False, False)
     then = engine.search(r"/get_backoff_1\d/", limit=50)
     assert steps(then) == [r"/get_backoff_1\d/: 10 passages by the exact leg, which left 11 of 21 texts"]
     assert [(hit.path, hit.score) for hit in then.hits] == [(hit.path, hit.score) for hit in first.hits]
@@ -58,12 +59,12 @@ def test_plain_questions_and_little_text_want_no_leg(engine: Engine, monkeypatch
     assert not _lacks(engine)
     monkeypatch.setattr(lazy_legs, "LEAST_CHARACTERS", 8_000_000)
     assert len(engine.search(r"/get_backoff_1\d/", limit=50).hits) == 10
-    assert not _lacks(engine) and not engine.opened.exact.level_if_due()
+    assert not _lacks(engine) and not engine.opened.lazy("exact").level_if_due()
 
 
 def test_what_has_changed_since_is_found_and_the_next_run_catches_up(engine: Engine) -> None:
     engine.search(r"/backoff_\d/")
-    engine.opened.exact.level_if_due()
+    engine.opened.lazy("exact").level_if_due()
     reached = _reached(engine)
     (engine.root / "new.py").write_text("def fresh_backoff_99(): pass\n")
     (engine.root / "file3.py").write_text("nothing of the kind\n")
@@ -71,21 +72,21 @@ def test_what_has_changed_since_is_found_and_the_next_run_catches_up(engine: Eng
     found = paths(engine.search(r"/backoff_(3|4|99)\b/"))
     assert found == {"new.py"}
     assert _reached(engine) == reached < engine.status().seq
-    assert engine.opened.exact.level_if_due()
+    assert engine.opened.lazy("exact").level_if_due()
     assert _reached(engine) == engine.status().seq
     assert paths(engine.search(r"/backoff_(3|4|5|99)\b/")) == {"new.py", "file5.py"}
 
 
 def test_a_damaged_leg_is_scanned_around_and_rebuilt(engine: Engine) -> None:
     engine.search(r"/backoff_\d/")
-    engine.opened.exact.level_if_due()
-    engine.opened.exact.close()
+    engine.opened.lazy("exact").level_if_due()
+    engine.opened.lazy("exact").close()
     for part in (engine.home / "exact").glob("*.term"):
         part.write_bytes(b"\0" * part.stat().st_size)
     answer = engine.search(r"/get_backoff_7\b/")
     assert paths(answer) == {"file7.py"} and "scan" in steps(answer)[0]
     assert not all(check.ok for check in engine.check())
-    assert engine.opened.exact.level_if_due()
+    assert engine.opened.lazy("exact").level_if_due()
     assert all(check.ok for check in engine.check() if "leg" in check.name)
     assert "exact leg" in steps(engine.search(r"/get_backoff_7\b/"))[0]
     engine.repair()
@@ -94,7 +95,7 @@ def test_a_damaged_leg_is_scanned_around_and_rebuilt(engine: Engine) -> None:
 
 def test_compaction_keeps_the_leg_and_measures_it(engine: Engine) -> None:
     engine.search(r"/backoff_\d/")
-    engine.opened.exact.level_if_due()
+    engine.opened.lazy("exact").level_if_due()
     (engine.root / "new.py").write_text("def fresh_backoff_99(): pass\n")
     engine.index()
     report = engine.compact(full=True)
@@ -160,7 +161,7 @@ def test_a_limited_caller_sees_own_matches_and_may_not_use_every_expression(engi
         ]
     )
     engine.search(r"/secret_\w+/")
-    engine.opened.exact.level_if_due()
+    engine.opened.lazy("exact").level_if_due()
     ann = engine.as_caller("user:ann")
     for query in ('"SECRET_" case:no', "/secret_[ab]/", r"/secret_\w\w\w = \[/"):
         answer = ann.search(query, limit=50)
@@ -175,6 +176,6 @@ def _lacks(engine: Engine) -> bool:
 
 
 def _reached(engine: Engine) -> int:
-    leg = engine.opened.exact.opened()
+    leg: ExactLeg | None = engine.opened.lazy("exact").opened()
     assert leg is not None
     return leg.seq()

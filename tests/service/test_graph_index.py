@@ -165,9 +165,9 @@ def test_a_large_workspace_gets_its_graph_behind_the_search(engine: Engine, monk
     monkeypatch.setattr(lazy_legs, "LITTLE", 100)
     first = engine.search(QUESTION)
     assert graph_of(first) == {"state": "off", "because": "the graph is not there yet"}
-    assert (_lacks(engine), engine.opened.graph.is_due()) == (True, True)
+    assert (_lacks(engine), engine.opened.lazy("graph").is_due()) == (True, True)
     engine.opened.level_wanted()
-    assert (_lacks(engine), engine.opened.graph.is_due()) == (False, False)
+    assert (_lacks(engine), engine.opened.lazy("graph").is_due()) == (False, False)
     assert graph_of(engine.search(QUESTION))["state"] == "on"
     # A few changes are absorbed at once.
     (engine.root / "Miriam Cooper.md").unlink()
@@ -176,7 +176,7 @@ def test_a_large_workspace_gets_its_graph_behind_the_search(engine: Engine, monk
     paths = [hit.path for hit in engine.search(QUESTION).hits]
     assert "Lorraine Miller.md" in paths
     assert next(check for check in engine.check() if check.name == "graph leg").ok
-    assert engine.opened.graph.opened() is not None
+    assert engine.opened.lazy("graph").opened() is not None
 
 
 def test_index_runs_keep_up_a_graph_that_was_wanted(engine: Engine) -> None:
@@ -188,7 +188,7 @@ def test_index_runs_keep_up_a_graph_that_was_wanted(engine: Engine) -> None:
     (engine.root / "New.md").write_text("# New\n\nRaoul Walsh again.\n")
     engine.index()
     engine.opened.level_wanted()
-    leg = engine.opened.graph.opened()
+    leg = engine.opened.lazy("graph").opened()
     assert leg is not None
     assert leg.seq() == engine.status().seq == engine.status().graph_seq
 
@@ -202,7 +202,7 @@ def test_a_damaged_graph_is_rebuilt(engine: Engine) -> None:
     found = [check for check in engine.check() if not check.ok]
     assert any("graph" in check.detail for check in found)
     file.write_bytes(bytes(data[:100]))
-    engine.opened.graph.close()
+    engine.opened.lazy("graph").close()
     after = engine.search(QUESTION)
     assert [hit.id for hit in after.hits] == [hit.id for hit in before.hits]
     assert graph_of(after)["state"] == "on"

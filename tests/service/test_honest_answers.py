@@ -9,12 +9,14 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
-from findling.domain.queries import SearchRequest
+from findling.domain.ports import TruthStore
+from findling.domain.queries import Filters, SearchRequest, Word
 from findling.domain.reports import GrepRequest
 from findling.domain.resources import Resource
-from findling.domain.results import SearchAnswer
+from findling.domain.results import Degradation, SearchAnswer
 from findling.pipelines.retrieve.query_planner import understand
 from findling.service.engine.engine import Engine, open_engine
+from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from tests.memory_store import MemoryStore
 
@@ -279,3 +281,26 @@ def test_files_that_are_too_large_are_named_by_answers_about_their_folder(tmp_pa
             logs.search("solar", principals=other),
         ):
             assert not [one for one in answer.degraded if "too large" in one.what]
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(3, 3), (40, 28), (0, 0)])
+def test_passages_that_go_while_they_are_read_are_noted_where_nothing_stands_in_their_place(
+    limit: int, shown: int, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        (engine.root / f"{number}.md").write_text(f"# Heron {number}\n\nThe heron of pond {number} sleeps.\n")
+    engine.index()
+    files, level = engine.opened.files, OpenedWorkspace.level_leg
+
+    def while_another_process_writes(self: OpenedWorkspace, at: TruthStore | None = None) -> Degradation | None:
+        note = level(self, at)
+        best = files.leg.search(Word("heron"), Filters(), 1).hits[0][0]
+        gone = files.store.chunks([best])[best].resource.rid
+        with files.queue.locked(30.0):
+            files.store.write([], [gone])
+        return note
+
+    monkeypatch.setattr(OpenedWorkspace, "level_leg", while_another_process_writes)
+    answer = engine.search("heron", refresh=False, limit=limit, changes={"mode": "keyword"})
+    assert len(answer.hits) == shown
+    assert [note.fix for note in answer.degraded] == ["ask again"] * (shown < limit)

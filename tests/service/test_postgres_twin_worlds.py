@@ -55,7 +55,7 @@ def _worlds(
             viewers.append(twins._fill(engine, shown))
             if seed % 4 == 3:
                 engine.refine()
-            engine.opened.exact.level_if_due()
+            engine.opened.lazy("exact").level_if_due()
         yield twins.Worlds(*viewers)
 
 

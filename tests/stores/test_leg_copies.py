@@ -75,8 +75,8 @@ def filled(engine: Engine, last: int = 60) -> list[str]:
     engine.add(notes(0, last))
     engine.opened.level_all()
     with engine.opened.files.writing():
-        engine.opened.graph.level()
-        engine.opened.exact.level()
+        engine.opened.lazy("graph").level()
+        engine.opened.lazy("exact").level()
     engine.opened.files.store.set_meta("graph", "wanted")
     engine.opened.files.store.set_meta("exact", "wanted")
     engine.opened.level_wanted()

@@ -25,7 +25,7 @@ from findling.pipelines.answer.rankings import (
     load_chunks,
 )
 from findling.pipelines.answer.steps import TOGETHER, plan_account, quality_of, run_steps, unknown_terms, vector_account
-from findling.pipelines.retrieve.legs import Found, Retrievers, Widened
+from findling.pipelines.retrieve.legs import KEYWORD, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates, in_order, widen_if_weak
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang
@@ -314,6 +314,8 @@ def _fill_page(
             rest = ranked[start:] if cursor is None else behind(cursor, ranked, plan.group, is_all=True)
         if rest is not None and (is_last or (context.is_settled and len(rest) >= enough)):
             page, meaning = rest[: request.limit], context.meaning
+            if legs.wishes and KEYWORD in legs.wishes:
+                legs.wishes[KEYWORD] = len(page) < request.limit
             more = next_cursor(request, page, cursor) if page and len(rest) > len(page) else ""
             notes += context.notes
             steps = (*(legs.matches.did if legs.matches else ()), *context.did)

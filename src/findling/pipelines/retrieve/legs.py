@@ -48,7 +48,7 @@ class Retrievers(NamedTuple):
     `state` is the one of that sight. `matches` are those of the patterns of one query. `rephraser` gives the language
     model of the owner, if one is chosen; `variants` binds those of one question.
     `wishes` become what the answer lacks: `KEYWORD` for passages that the truth no longer holds, and models whose
-    vectors are behind, each with whether that shows.
+    vectors are behind, each with whether that shows: other passages may stand in the place of those that are gone.
     """
 
     store: ReadStore

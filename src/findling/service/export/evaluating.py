@@ -182,7 +182,7 @@ def evaluate(
 
 def _bring_up_graph(engine: Engine, variant: _Variant) -> None:
     """Have the graph ready before the first query, which would bring it up behind itself."""
-    graph = engine.opened.graph
+    graph = engine.opened.lazy("graph")
     if variant.settings["search.graph"] != "off" and graph.is_able:
         with engine.opened.files.writing():
             graph.level()

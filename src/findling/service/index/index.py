@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from findling.domain.backends import EXACT, GRAPH, KEYWORD, lazy_names
+from findling.domain.backends import KEYWORD, lazy_names
 from findling.domain.errors import (
     CorruptError,
     DiskFullError,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from findling.pipelines.retrieve.legs import Retrievers
     from findling.pipelines.retrieve.vector_retrieval import Meaning
     from findling.service.index.embeddings import WorkspaceVectors
-    from findling.service.index.lazy_legs import ExactIndex, GraphIndex, LazyLeg
+    from findling.service.index.lazy_legs import LazyLeg
     from findling.service.index.model_choice import ModelTable
     from findling.service.index.views import Seen, WorkspaceSights
     from findling.service.settings.settings import Settings
@@ -110,8 +110,8 @@ class Index:
         """The answer of a verb to what principals may see.
 
         A second answer is given where the legs turn out to be damaged, which is mended and noted, where another process
-        has replaced the index, and where a wish could be fulfilled at once, without waiting for anybody. A third one
-        says that passages go faster than they are read.
+        has replaced the index, and where a wish could be fulfilled at once, without waiting for anybody. It is noted
+        where passages go faster than they are read, and nothing stands in their place.
         """
         legs = None
         try:
@@ -128,9 +128,9 @@ class Index:
                 self._mend(damage, legs, principals, notes)
         legs = self.at(principals)
         answer = verb(legs, *args, **options)
-        if principals is not None or notes or KEYWORD not in (legs.wishes or {}):
+        if principals is not None or notes or not (legs.wishes or {}).get(KEYWORD):
             return answer
-        notes.append(_CHANGING)  # a writer has removed passages during both answers
+        notes.append(_CHANGING)
         return verb(self.at(principals), *args, **options)
 
     def _fulfil(self, legs: Retrievers, notes: list[Degradation]) -> bool:
@@ -140,7 +140,7 @@ class Index:
         """
         wishes = legs.wishes or {}
         # A note says already what the answer may lack.
-        if wishes.pop(KEYWORD, False) and legs.state is None and not notes:
+        if wishes.pop(KEYWORD, None) is not None and legs.state is None and not notes:
             behind = self.files.level_leg()
             notes += [behind] if behind is not None else []
             return True
@@ -209,18 +209,6 @@ class Index:
 
                 self._views = WorkspaceSights(self.files, self._settings)
             return self._views
-
-    @property
-    def exact(self) -> ExactIndex:
-        """The exact leg, which may not be there yet."""
-        leg: ExactIndex = self.lazy(EXACT)
-        return leg
-
-    @property
-    def graph(self) -> GraphIndex:
-        """The graph leg, which may not be there yet."""
-        leg: GraphIndex = self.lazy(GRAPH)
-        return leg
 
     def lazy(self, name: str) -> Any:
         """A leg that is made when it is wanted."""

@@ -12,6 +12,7 @@ import pytest
 from findling.domain.errors import StoreDamagedError
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
+from findling.faces.cli.main import run
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.workspaces import create_workspace
@@ -164,3 +165,28 @@ def test_a_search_asks_no_more_statements_than_its_limit(
                 counts.setdefault(query, []).append(len(asked))
     # The first of them build legs.
     assert max(map(min, counts.values())) <= LIMITS["statements"][who], counts
+
+
+def test_a_command_asks_no_more_statements_than_its_limit(
+    postgres: PostgresServer, tmp_path: Path, asked: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backend, "_TRUSTED_S", math.inf)
+    for name, value in {"HOME": tmp_path, "CONFIG": tmp_path / "none.toml", "SEMANTIC_MODEL": "none"}.items():
+        monkeypatch.setenv(f"FINDLING_{name}", str(value))
+    monkeypatch.setenv("FINDLING_STORE_URL", ordinary_place(postgres))
+    (tmp_path / "tree").mkdir()
+    monkeypatch.chdir(tmp_path / "tree")
+    for number in range(30):
+        Path(f"{number}.md").write_text(f"# Note {number}\n\nThe heron of Delia {number} sleeps in the reed.\n")
+    assert run(["index"]) == 0
+    ask = ["search", "where does Delia sleep"]
+    counts = dict[str, list[int]]()
+    for turn in range(4):
+        commands = {"remember": ["remember", f"Boat {turn} is green."], "": ask, "shell": ask, "unchanged": ["index"]}
+        for name, command in commands.items():
+            backend._looked_up.clear()  # as in a process of its own
+            asked.clear()
+            assert run(command) == 0
+            counts.setdefault(name, []).append(len(asked))
+    for name in ("shell", "unchanged", "remember"):
+        assert min(counts[name]) <= LIMITS["statements"][name], counts

@@ -21,7 +21,7 @@ from findling.service.workspace.workspace import Workspace, home_folder
 from findling.service.workspace.writer_queue import WriterQueue
 
 if TYPE_CHECKING:
-    from findling.domain.ports import SkippedPath
+    from findling.domain.ports import SkippedPath, TruthStore
     from findling.domain.reports import Check, IndexReport, Progress, RelatedAnswer, Status
     from findling.domain.resources import Resource
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
@@ -62,7 +62,7 @@ class WorkspaceServices:
 
     def is_indexed(self) -> bool:
         """Whether an indexing run of the opened part has been completed."""
-        return self._disk.is_complete()
+        return self._disk.is_complete(self._files.store.pinned() if self._files.exists else None)
 
     @property
     def subject(self) -> Path:
@@ -100,7 +100,8 @@ class WorkspaceServices:
         caller with limited rights always all of it, since what others see must not decide what this caller finds. Such
         a caller also learns nothing of what stands in the way. Raises NotIndexedError when there is nothing to search.
         """
-        return self._notes(self._disk.refresh(on_progress, question if principals is None else None), principals)
+        missing, at = self._disk.refresh(on_progress, question if principals is None else None)
+        return self._notes(missing, principals, at)
 
     def check_path(self, name: str, principals: tuple[str, ...] | None = None) -> None:
         """Raise PathNotFoundError before a first index run for a name that is neither on disk nor in the index.
@@ -146,17 +147,17 @@ class WorkspaceServices:
             return self.refresh(on_progress=on_progress, principals=who)
         return self._notes("", who)
 
-    def _notes(self, missing: str, principals: tuple[str, ...] | None) -> list[Degradation]:
+    def _notes(self, missing: str, who: tuple[str, ...] | None, at: TruthStore | None = None) -> list[Degradation]:
         """The reasons why an answer may be incomplete, besides what a refresh reports as `missing`.
 
-        A caller with limited rights gets none: they may be about what the caller must not know of.
+        `at` is the truth as it was read. A caller with limited rights gets none: they may be about what is hidden.
         """
         self.opened.require()
-        at = self._files.store.pinned()
+        at = at or self._files.store.pinned()
         behind = self._files.level_leg(at)
         if not self._disk.is_complete(at) and self._disk.is_begun() and not missing and behind is None:
             missing = f"the first index run has not been completed; {told_share(self.share())}"
-        if principals is not None:
+        if who is not None:
             return []
         notes = [Degradation(what=missing, fix="findling index")] if missing else []
         left_out = self._left_out()

@@ -226,8 +226,9 @@ class Index:
 
     def level_wanted(self) -> None:
         """Bring up the legs that searches have missed, and offer legs to other hosts, unless somebody is writing."""
+        at = self.files.store.pinned() if self.files.exists else None
         for name in lazy_names(self.files.backend.legs):
-            self.lazy(name).level_if_due()
+            self.lazy(name).level_if_due(at)
         self.files.offer_legs()
 
     def level_all(self) -> None:

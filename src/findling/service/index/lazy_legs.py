@@ -90,14 +90,15 @@ class LazyLeg(Generic[_Leg]):
         `at` is the state of the truth that a search has read.
         """
         store = self._files.store
-        now = (at or store).seq()
+        state = at or store
+        now = state.seq()
         with self._guard:
             known = self._leg
             is_kept = known is not None and (known.seq() == now or (known.seq() and known.is_current()))
             if not is_kept or self._leg_of is not store:
                 self.close()
             if self._leg is None and self.is_able and self.at_place.exists():
-                self._leg, self._leg_of = self.at_place.open(store.get_meta("store_id") or ""), store
+                self._leg, self._leg_of = self.at_place.open(state.get_meta("store_id") or ""), store
             return self._leg if self._leg is not None and self._leg.seq() else None
 
     def at_hand(self, store: TruthStore, numbers: Collection[int] | None = None, latest: int = 0) -> Any:
@@ -124,20 +125,20 @@ class LazyLeg(Generic[_Leg]):
         """A note for a search that has asked an older leg, and may not bring it up."""
         return None
 
-    def is_due(self) -> bool:
-        """Whether somebody wants the leg, and it lacks something."""
-        store = self._files.store
+    def is_due(self, at: TruthStore | None = None) -> bool:
+        """Whether somebody wants the leg, and it lacks something, in that state of the truth or now."""
+        store = at or self._files.store.pinned()
         if not self.is_able or store.get_meta(self.name) != _WANTED:
             return False
         try:
-            leg = self.opened()
+            leg = self.opened(store)
         except CorruptError:
             return True
         return self._is_damaged or leg is None or leg.seq() != store.seq()
 
-    def level_if_due(self) -> bool:
+    def level_if_due(self, at: TruthStore | None = None) -> bool:
         """Bring the leg up when it is wanted and nobody else is writing; returns whether it did."""
-        if not self._files.exists or not self.is_due():
+        if not self._files.exists or not self.is_due(at):
             return False
         # It was only an offer: the next run tries again, and searches do without until then.
         try:

@@ -105,8 +105,6 @@ class DiskIndex:
         """
         if not self._takes_files():
             return self._begin_anew(rebuild)
-        if writer := self._files.queue.writer():
-            self._announce(on_progress, f"waiting, as {writer} is writing it")
         if not rebuild:
             with self._files.writing():
                 return self._update(self._why_first() or reason, on_progress)
@@ -158,26 +156,26 @@ class DiskIndex:
                 paths.append(entry.path)
         return paths, skipped
 
-    def refresh(self, on_progress: Progress | None, question: str | None = None) -> str:
+    def refresh(self, on_progress: Progress | None, question: str | None = None) -> tuple[str, TruthStore | None]:
         """Index what has changed on disk, or what a first answer to a `question` needs; returns what stood in the way.
 
-        One thread does it at a time; others wait for it, and then find it done.
+        Beside it is the truth in which there was nothing to do. One thread works at a time; others find it done.
         """
         self._files.let_go_if_replaced()
         at = self._files.store.pinned() if self._files.exists else None
         if not self._takes_files(at):
-            return ""
+            return "", at
         seems_fresh = self._is_fresh(at)
         # A file counts as known before it can be found: what another thread has not finished yet is waited for.
         has_waited = self._files.queue.is_busy
         if seems_fresh and not has_waited:
-            return ""
+            return "", at
         with self._files.queue.turn(REFRESH_PATIENCE_S):
             if (seems_fresh or has_waited) and self._is_fresh():
-                return ""
+                return "", None
             if self._files.exists and not self._root.exists():
-                return f"{self._root} is gone; the answer comes from the index alone"
-            return (self._take_in_changes if self.is_complete() else self._begin)(on_progress, question)
+                return f"{self._root} is gone; the answer comes from the index alone", None
+            return (self._take_in_changes if self.is_complete() else self._begin)(on_progress, question), None
 
     def is_complete(self, at: TruthStore | None = None) -> bool:
         """Whether an indexing run has been completed of the part that is asked, in that state of the truth or now."""
@@ -271,7 +269,7 @@ class DiskIndex:
         try:
             if not self._has_files or not self._files.exists:
                 return self._has_files
-            store = at or self._files.store
+            store = at or self._files.store.pinned()
             if self._files.is_followed_elsewhere(store):
                 return False
             root, indexed_at = (store.get_meta(key) for key in ("root", "indexed_at"))
@@ -294,14 +292,15 @@ class DiskIndex:
             return (self._only,)
         if not self._files.exists:
             return ()
-        kept = (at or self._files.store).get_meta(_PARTS)
+        store = at or self._files.store
+        kept = store.get_meta(_PARTS)
         if kept == _EVERYTHING:
             return ("",)
         if kept is not None:
             import json  # 3 ms that a search of the whole root saves
 
             return tuple(json.loads(kept))
-        has_files = self._files.store.get_meta("rules") is not None or any(True for _ in self._files.store.stamps())
+        has_files = store.get_meta("rules") is not None or any(True for _ in store.stamps())
         return ("",) if has_files else ()
 
     def _part_above(self, at: TruthStore | None = None) -> str | None:

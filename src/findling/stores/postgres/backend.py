@@ -35,6 +35,8 @@ SELECT w.seq, w.mark, (
 FROM findling.workspaces w WHERE w.ws = current_setting('findling.ws')::integer
 """
 
+_VERSIONED = ("glossary_version", "relations_version", "store_id")
+
 _TABLES = """
 SELECT quote_ident(c.relname) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'ws'
 WHERE c.relnamespace = 'findling'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
@@ -57,11 +59,12 @@ A replica has none: nobody writes there.
 
 
 class _SeenWorkspace(NamedTuple):
-    """The number of a workspace and the id of its store, and when they were looked up."""
+    """The number of a workspace, the id of its store and the format of its database, and when they were looked up."""
 
     at: float
     number: int | None
     store_id: str | None = None
+    format: int = 0
 
 
 _looked_up: dict[tuple[str, str], _SeenWorkspace] = {}
@@ -110,8 +113,15 @@ class PostgresBackend(LocalLegs):
             return None
 
     def open_store(self, *, readonly: bool = False, accepts_older: bool = False) -> PostgresStore:
+        from findling.stores.postgres.server.formats import newest_format
         from findling.stores.postgres.truth.store import PostgresStore
 
+        seen = self._look()
+        if seen.number is not None and seen.format == newest_format():
+            self._opened = self._opened if readonly else seen
+            connections = PostgresConnections(self.place, readonly=readonly)
+            connections.know(seen.number, seen.format, seen.store_id)
+            return PostgresStore(connections, seen.format)
         try:
             store = PostgresStore.open(self.place, readonly=readonly)
         except ReadOnlyError as older:  # a database of an older findling
@@ -145,7 +155,7 @@ class PostgresBackend(LocalLegs):
             store.set_meta(_BORN, life)
             self._seen = None
             self._opened = self._look()
-        self._before = self.version()
+        self._before = self._version_of(store)
         self._fetching = get_ident(), store
 
     def frozen(self, store: TruthStore) -> AbstractContextManager[TruthStore] | None:
@@ -206,6 +216,13 @@ class PostgresBackend(LocalLegs):
     def version(self) -> Hashable:
         return self._connections.row(_VERSION) if self.exists() else None
 
+    def _version_of(self, store: TruthStore) -> Hashable:
+        """The version of a truth, by what is known of it while this process holds its write lock."""
+        from findling.stores.postgres.truth.store import PostgresStore
+
+        known = store.known() if isinstance(store, PostgresStore) else None
+        return (known.seq, known.mark, *map(known.meta.get, _VERSIONED)) if known else self.version()
+
     def put_store_aside(self) -> str | None:
         """Rename the workspace; its rows stay for a person to look into."""
         number = self._look().number
@@ -235,7 +252,7 @@ class PostgresBackend(LocalLegs):
     def settle(self, store: TruthStore) -> None:
         super().settle(store)
         before, self._before = self._before, None
-        if before is not None and before != self.version():
+        if before is not None and before != self._version_of(store):
             from findling.stores.postgres.notify import tell_others
             from findling.stores.postgres.truth.store import PostgresStore
 
@@ -260,7 +277,9 @@ class PostgresBackend(LocalLegs):
     @property
     def _connections(self) -> PostgresConnections:
         if self._connected is None:
-            self._connected = PostgresConnections(self.place)
+            self._connected, seen = PostgresConnections(self.place), self._seen
+            if seen is not None and seen.number is not None:
+                self._connected.know(seen.number, seen.format, seen.store_id)
         return self._connected
 
     @property
@@ -286,7 +305,8 @@ class PostgresBackend(LocalLegs):
         if number is None:
             return _SeenWorkspace(time.monotonic(), None)  # asked anew each time: others may create it now
         row = self._connections.row("SELECT value FROM findling.meta WHERE ws = %s AND key = 'store_id'", (number,))
-        self._seen = seen = _SeenWorkspace(time.monotonic(), number, row[0] if row else None)
+        format_ = self._connections.format
+        self._seen = seen = _SeenWorkspace(time.monotonic(), number, row[0] if row else None, format_)
         return seen
 
     def _let_go(self) -> None:

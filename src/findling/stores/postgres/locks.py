@@ -74,8 +74,8 @@ class PostgresLock:
         try:
             while was_lent or self._local.acquire(max(deadline - time.monotonic(), 0.0)):
                 try:
-                    connection = connection or self._used_for(_begin)
-                    if self._try(connection, deadline):
+                    connection, is_taken = self._asked(connection)
+                    if is_taken and self._turned_away(connection, deadline):
                         self._connection = connection
                         _speak_for(connection)
                         return True
@@ -130,13 +130,26 @@ class PostgresLock:
         self._local.forget_holder()
         self._local.release()
 
-    def _try(self, connection: Connection, deadline: float) -> bool:
-        """Take the lock of the server if nobody has it, and turn away an earlier holder that has lost it."""
-        # Without parameters: those would leave a portal open, and that a snapshot.
+    def _asked(self, connection: Connection | None) -> tuple[Connection, bool]:
+        """Ask the server for the lock, in a transaction that is begun with it; whether nobody had it."""
+        answers: list[bool] = []
+        begin = "" if connection is not None else f"{_beginning()}; "
+
+        def ask(one: Connection) -> None:
+            # Without parameters: those would leave a portal open, and that a snapshot.
+            cursor = one.execute(f"{begin}SELECT pg_catalog.pg_try_advisory_xact_lock({self._key:d})".encode())
+            while cursor.nextset():
+                pass
+            answers.append(bool((cursor.fetchone() or (False,))[0]))
+
+        if connection is None:
+            return self._used_for(ask), answers[-1]
         with self._errors:
-            row = connection.execute(f"SELECT pg_catalog.pg_try_advisory_xact_lock({self._key:d})".encode()).fetchone()
-        if row is None or not row[0]:
-            return False
+            ask(connection)
+        return connection, answers[-1]
+
+    def _turned_away(self, connection: Connection, deadline: float) -> bool:
+        """Turn away an earlier holder that has lost the lock, which the caller has just taken."""
         while self._is_fenced:
             try:
                 _give_back(self._place, self._used_for(lambda one: draw_fence(one, self._place, _WRITE_S)))
@@ -163,10 +176,10 @@ class PostgresLock:
                     raise
 
 
-def _begin(connection: Connection) -> None:
-    """Begin a transaction that lasts as long as its host is awake."""
+def _beginning() -> str:
+    """The statements that begin a transaction which lasts as long as its host is awake."""
     host = "".join(one for one in socket.gethostname() if one.isalnum() or one in "-.")[:25]
-    connection.execute(_KEPT_ALIVE + _NAMED.format(f"{host} ({os.getpid()})"))
+    return _KEPT_ALIVE + _NAMED.format(f"{host} ({os.getpid()})")
 
 
 _guard = threading.Lock()
@@ -233,8 +246,9 @@ def _give_back(place: PostgresPlace, connection: Connection) -> None:
         if connection not in _used:
             return  # the parent's
         _used.discard(connection)
-    with suppress(psycopg.Error):
-        connection.execute("ROLLBACK")
+    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        with suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
     is_idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
     with _guard:
         kept = _idle.setdefault((place.dsn, place.is_pooled), [])

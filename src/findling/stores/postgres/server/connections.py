@@ -79,6 +79,9 @@ def connect(place: PostgresPlace) -> Connection:
 class PostgresConnections:
     """The connections of one workspace; threads may share them."""
 
+    store_id: str | None = None
+    """The id of the store, which stays: where another process gives a new one, the store is opened anew."""
+
     def __init__(self, place: PostgresPlace | str, *, readonly: bool = False) -> None:
         self.place = parse_place(place) if isinstance(place, str) else place
         self.errors = PostgresErrors(self.place)
@@ -103,6 +106,10 @@ class PostgresConnections:
     def is_of(self, ws: int) -> bool:
         """Whether these connections are, or can still become, those of a workspace by its number."""
         return self._ws in (None, ws)
+
+    def know(self, ws: int, format_: int, store_id: str | None) -> None:
+        """Take the number of the workspace and what belongs to it from whoever has just looked it up."""
+        self._ws, self.format, self.store_id = ws, format_, store_id
 
     def find_workspace(self) -> int | None:
         """The number that the name of the workspace has now, asked anew; None without one.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _GLOSSARY_VERSION = "glossary_version"
 _RELATIONS_VERSION = "relations_version"
+_STORE_ID = "store_id"
 
 _HEADER = (
     "SELECT w.seq, w.log_floor, w.mark,"
@@ -99,19 +100,31 @@ class PostgresRecords:
         return dict(sorted(self.state().covered.items()))
 
     def get_meta(self, key: str) -> str | None:
+        if key == _STORE_ID and self._connections.store_id:
+            return self._connections.store_id
         known = self.known()
         if known is not None and known.meta.get(key, "") is not None:
             return known.meta.get(key)
         found = self._connections.row(
             "SELECT value FROM findling.meta WHERE ws = %s AND key_hash = %s", (self._connections.ws, hash_of(key))
         )
-        return None if found is None else unescape(found[0])
+        value = None if found is None else unescape(found[0])
+        if key == _STORE_ID:
+            self._connections.store_id = value
+        return value
 
     def set_meta(self, key: str, value: str) -> None:
         if self.get_meta(key) == value:
             return  # a transaction costs a sync of the disk
+        before = self._held
         with self._connections.writing() as connection, self._connections.errors:
             connection.execute(_SET_META, (self._connections.ws, hash_of(key), escape(key), escape(value)))
+        since = held_since(self._connections.place)
+        if key == _STORE_ID:
+            self._connections.store_id = value
+        # A write counts at its beginning and its end: then nobody else has written beside it.
+        if before is not None and since == (before[0][0], before[0][1] + 2):
+            self._held = since, before[1]._replace(meta={**before[1].meta, key: value})
 
     def glossary_version(self) -> int:
         return int(self.get_meta(_GLOSSARY_VERSION) or 0)

@@ -55,6 +55,7 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         self._totals = -1, (0, 0, 0)
         """A change, and the numbers of resources, chunks and characters after it."""
         self._met, self._known = dict[int, StoredChunk](), dict[int, Resource]()
+        self._stamps: list[tuple[str, int, int, int]] = []
 
     @classmethod
     def open(cls, place: PostgresPlace | str, *, readonly: bool = False) -> Self:
@@ -101,7 +102,7 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
 
     def pinned(self) -> PostgresStore:
         other = copy(self)
-        other._state, other._met, other._known = self.state(), {}, {}
+        other._state, other._met, other._known, other._stamps = self.state(), {}, {}, []
         return other
 
     def log_floor(self) -> int:
@@ -186,12 +187,8 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         return {cid: known[cid] for cid in cids if cid in known}
 
     def document(self, rid: str) -> Document | None:
-        ws = self._connections.ws
-        with self._connections.reading() as connection:
-            found = connection.execute(
-                "SELECT number FROM findling.resources WHERE ws = %s AND rid_hash = %s", (ws, hash_of(rid))
-            ).fetchone()
-            return None if found is None else load_documents(connection, ws, found)[found[0]][0]
+        rows = self._all("SELECT number FROM findling.resources WHERE ws = %s AND rid_hash = %s", hash_of(rid))
+        return next((document for _, document in self.documents([number for (number,) in rows])), None)
 
     def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
         of_type = "" if type is None else " AND type = %s"
@@ -256,8 +253,10 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
             )
 
     def stamps(self) -> list[tuple[str, int, int, int]]:
-        rows = self._all(f"SELECT path, size, mtime_ns, coalesce(inode, 0) {_OF_FILES}")
-        return [(unescape(path), *stamp) for path, *stamp in rows]
+        if self._state is None or not self._stamps:
+            rows = self._all(f"SELECT path, size, mtime_ns, coalesce(inode, 0) {_OF_FILES}")
+            self._stamps = [(unescape(path), *stamp) for path, *stamp in rows]
+        return self._stamps
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
         if dict(self.folders()) == folders:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from findling.domain.errors import (
     NotIndexedError,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from findling.stores.postgres.server.round_trips import ServerConnection
 
     Connection = ServerConnection
+
+_T = TypeVar("_T")
 
 BUSY_SECONDS = 30.0
 """The patience of one writer with another."""
@@ -178,16 +180,11 @@ class PostgresConnections:
                 raise newer_format(self.place.shown, number, newest_format())
             with self.errors:
                 pass_fence(connection, self.place, self.ws, holder)
-            try:
+            kept = "nothing of it was kept, only what the command had written before"
+            with self._told_if_lost(f"during a write: {kept}"):
                 yield connection
-            except WorkspaceError as error:
-                if not _is_lost(error):
-                    raise
-                message = f"{self.place.shown} was lost during a write: nothing of it was kept"
-                message += ", only what the command had written before"
-                hint = "see that the server runs and has space on its disk, then do the same again"
-                raise UnreachableError(message, hint=hint) from error
-            self._commit(connection)
+            with self._told_if_lost("while a write was being confirmed: all of it has landed, or nothing"), self.errors:
+                connection.execute("COMMIT")
         finally:
             self._end(connection)
             count_write(self.place)
@@ -227,50 +224,44 @@ class PostgresConnections:
         return f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SAFE_PATH}; SET LOCAL findling.ws = {self.ws:d}"
 
     def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
-        while True:
-            connection, is_new = self._take()
-            try:
-                with self.read_errors:
-                    return connection.rows(statement, values, ws)
-            except WorkspaceError as error:
-                if is_new or not _is_lost(error):
-                    raise
-                self._all_gone()
-            finally:
-                self._end(connection)
+        connection, rows = self._used_for(lambda one: one.rows(statement, values, ws), self.read_errors)
+        self._end(connection)
+        return rows
 
     def _begin(self, statements: str) -> tuple[Connection, tuple[Any, ...] | None]:
-        """A connection in a transaction, and a row of the last statement. An idle one that was lost is replaced."""
+        """A connection in a transaction, and a row of the last statement."""
+
+        def begin(connection: Connection) -> tuple[Any, ...] | None:
+            cursor = connection.execute(statements)
+            while cursor.nextset():
+                pass
+            return cursor.fetchone() if cursor.description else None
+
+        return self._used_for(begin, self.errors)
+
+    def _used_for(self, use: Callable[[Connection], _T], errors: PostgresErrors) -> tuple[Connection, _T]:
+        """A connection after its first use, and what that gave. An idle one that was lost is replaced."""
         while True:
             connection, is_new = self._take()
-            has_begun = False
             try:
-                with self.errors:
-                    cursor = connection.execute(statements)
-                    while cursor.nextset():
-                        pass
-                    row = cursor.fetchone() if cursor.description else None
-                has_begun = True
-                return connection, row
-            except WorkspaceError as error:
-                if is_new or not _is_lost(error):
+                with errors:
+                    return connection, use(connection)
+            except BaseException as error:
+                self._end(connection)
+                if is_new or not isinstance(error, WorkspaceError) or not _is_lost(error):
                     raise
                 self._all_gone()
-            finally:
-                if not has_begun:
-                    self._end(connection)
 
-    def _commit(self, connection: Connection) -> None:
+    @contextmanager
+    def _told_if_lost(self, when: str) -> Iterator[None]:
+        """Say when the connection was lost, and what has become of the write."""
         try:
-            with self.errors:
-                connection.execute("COMMIT")
+            yield
         except WorkspaceError as error:
             if not _is_lost(error):
                 raise
-            raise UnreachableError(
-                f"{self.place.shown} was lost while a write was being confirmed: all of it has landed, or nothing",
-                hint="see that the server runs and has space on its disk, then do the same again",
-            ) from error
+            hint = "see that the server runs and has space on its disk, then do the same again"
+            raise UnreachableError(f"{self.place.shown} was lost {when}", hint=hint) from error
 
     def _take(self) -> tuple[Connection, bool]:
         if self._pool is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 from zlib import crc32
 
-from findling.domain.errors import StoreDamagedError
-from findling.domain.ports import SkippedPath
-from findling.domain.resources import Chunk, Fingerprint, Place, Resource
+from findling.domain.errors import CorruptError, StoreDamagedError
+from findling.domain.ports import Change, SkippedPath
+from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores.validation import HEADING_SEPARATOR
 
 RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
@@ -23,6 +23,9 @@ FINGERPRINT_COLUMNS = "size, mtime_ns, digest, inode"
 GLOSSARY_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
 
 Row = tuple[Any, ...]
+
+Documents = Mapping[int, tuple[Document, Sequence[int]]]
+"""Documents by the number of their resource, each with the changes that added its chunks."""
 
 
 def resource_row(resource: Resource) -> Row:
@@ -105,6 +108,16 @@ def _indexed(row: Row) -> Row:
     return row[1], row[7]  # digest and heading; the other columns only say where the chunk stands
 
 
+def to_change(row: Row, dropped: Iterable[int], documents: Documents, since: int) -> Change:
+    """The change in a row of `seq, number, rid`, whose number is None for a deletion, for a leg at `since`."""
+    seq, number, rid = row
+    if number is None:
+        return Change(seq, rid, tuple(dropped), frozenset(), None)
+    document, added_at = documents[number]
+    added = [chunk.cid for chunk, at in zip(document.chunks, added_at, strict=True) if at > since]
+    return Change(seq, rid, tuple(dropped), frozenset(added), document, number)
+
+
 def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
     """The values of `FINGERPRINT_COLUMNS`."""
     return (None, None, None, None) if fingerprint is None else tuple(fingerprint)
@@ -173,6 +186,13 @@ def text_sum(text: str) -> int:
 def vector_sum(digest: bytes, vector: bytes) -> int:
     """The checksum of a vector with the digest of what it was made from."""
     return crc32(vector, crc32(digest))
+
+
+def sound_vector(digest: bytes, vector: bytes, noted: int | None) -> bytes:
+    """The vector, if it is what was put in. Raises CorruptError."""
+    if noted is not None and vector_sum(digest, vector) != noted:
+        raise CorruptError("a vector of the model is not what was put in", hint="findling doctor --repair")
+    return vector
 
 
 def check_row(what: str, row: Sequence[Any], noted: int | None) -> None:

@@ -11,14 +11,13 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
-from findling.stores.rows import vector_sum
+from findling.stores.rows import sound_vector, vector_sum
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
 from findling.stores.sqlite.loads import load_chunks
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
-from findling.stores.validation import CID_LIMIT, MOST_WISHES, NO_MODEL, vector_width
+from findling.stores.validation import MOST_WISHES, NO_MODEL, check_width, possible_cids, vector_width
 
 if TYPE_CHECKING:
     from findling.stores.frontiers import Frontier
@@ -49,9 +48,7 @@ class SqliteVectors:
             width = vector_width(model, vectors.values())
             connection.execute("INSERT OR IGNORE INTO models (fingerprint, width) VALUES (?, ?)", (model, width))
             id_, stored = connection.execute("SELECT id, width FROM models WHERE fingerprint = ?", (model,)).fetchone()
-            if stored != width:
-                what = f"vectors of {model} have {stored} bytes, not {width}"
-                raise InvalidValueError(what, hint="drop the old ones first")
+            check_width(model, width, stored)
             connection.executemany(
                 "INSERT OR IGNORE INTO vectors (model, digest, vector, sum) VALUES (?, ?, ?, ?)",
                 [(id_, digest, vector, vector_sum(digest, vector)) for digest, vector in vectors.items()],
@@ -61,7 +58,7 @@ class SqliteVectors:
         with self._connections.reading() as connection:
             columns = f"SELECT digest, vector, {sum_column(connection)} FROM vectors"
             named = f"{columns} WHERE model = {_model_id(connection, model):d} AND digest IN ({{}})"
-            return {row[0]: _sound(*row) for row in rows_in(connection, named, digests)}
+            return {row[0]: sound_vector(*row) for row in rows_in(connection, named, digests)}
 
     def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
         reached: int | None = since
@@ -76,7 +73,7 @@ class SqliteVectors:
             return list(load_chunks(connection, cids, has_sums=self._has_sums).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
-        wishes = [(cid,) for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
+        wishes = [(cid,) for cid in possible_cids(cids)]
         if not wishes:
             return
         with self._connections.writing(patience_s) as connection, self._errors:
@@ -124,7 +121,7 @@ def _load_rows(connection: sqlite3.Connection, model: str, since: int) -> tuple[
         " WHERE model = ? AND mark > ? ORDER BY mark LIMIT ?",
         (id_, since, _VECTORS_PER_BATCH),
     )
-    vectors = {mark: _sound(*row) for mark, *row in found}
+    vectors = {mark: sound_vector(*row) for mark, *row in found}
     if not vectors:
         return [], None
     reached = max(vectors)
@@ -184,12 +181,6 @@ def _drop_unused(connection: sqlite3.Connection) -> int:
     dropped = len(damaged) + connection.execute(unused).rowcount
     connection.execute("DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE model = models.id)")
     return dropped
-
-
-def _sound(digest: bytes, vector: bytes, noted: int | None) -> bytes:
-    if noted is not None and vector_sum(digest, vector) != noted:
-        raise CorruptError("a vector of the model is not what was put in", hint="findling doctor --repair")
-    return vector
 
 
 def _model_id(connection: sqlite3.Connection, model: str) -> int:

@@ -300,7 +300,7 @@ class _FrozenConnections(PostgresConnections):
 
     def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
         with self.read_errors:
-            return self._connection.cursor(binary=True).execute(statement, values).fetchall()
+            return self._connection.ask(statement, values).fetchall()
 
 
 def _is_lost(error: BaseException) -> bool:

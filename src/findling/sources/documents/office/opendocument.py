@@ -236,16 +236,10 @@ class _OdfWriter:
 
     def _begin_page(self, page: Element) -> list[Element]:
         self._page += 1
-        label = f"{self._page_label} {self._page}"
-        self.builder.place(label)
         shapes = list(page)
         title = next((shape for shape in shapes if attribute_of(shape, "class") == "title" and _texts(shape)), None)
-        if title is None:
-            self.builder.section(label.capitalize())  # or it would belong to the page before
-        else:
-            self.builder.heading(" ".join(_texts(title)))
-            shapes.remove(title)
-        return shapes
+        self.builder.page(f"{self._page_label} {self._page}", "" if title is None else " ".join(_texts(title)))
+        return [shape for shape in shapes if shape is not title]
 
     def _open_object(self, element: Element) -> list[Element]:
         """A chart or a document in the document: a part of its own, or inside the element."""

@@ -63,13 +63,12 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         Raises NotIndexedError for a workspace that is not there, FormatError for a database that is too new,
         ReadOnlyError for one that has to be migrated first, and StoreDamagedError for a schema that is not ours.
         """
-        known = parse_place(place) if isinstance(place, str) else place
-        connections = PostgresConnections(known, readonly=readonly)
+        connections = PostgresConnections(place, readonly=readonly)
         with ExitStack() as undo:
             undo.callback(connections.close)
             if connections.find_workspace() is None or connections.format != newest_format():
                 with connections.session() as connection, connections.errors:
-                    connections.format = check_format(connection, known, readonly=readonly)
+                    connections.format = check_format(connection, connections.place, readonly=readonly)
                 _ = connections.ws  # raises where there is none
             undo.pop_all()
         return cls(connections, connections.format)
@@ -77,9 +76,8 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
     @classmethod
     def create(cls, place: PostgresPlace | str) -> Self:
         """Open the workspace of a place, made and brought to our format as needed."""
-        known = parse_place(place) if isinstance(place, str) else place
-        create_workspace(known)
-        return cls.open(known)
+        create_workspace(parse_place(place))
+        return cls.open(place)
 
     @contextmanager
     def frozen(self) -> Iterator[PostgresStore]:

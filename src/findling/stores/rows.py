@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NoReturn
 from zlib import crc32
 
@@ -11,7 +12,12 @@ from findling.domain.ports import Change, SkippedPath
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores.validation import HEADING_SEPARATOR
 
-RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
+RESOURCE_TEXTS = ("rid", "type", "title", "path", "author", "lang")
+"""Attributes of a resource that are plain texts."""
+
+_texts_of = attrgetter(*RESOURCE_TEXTS)
+
+RESOURCE_COLUMNS = ", ".join((*RESOURCE_TEXTS, "tags, visibility, created_at, updated_at, fields"))
 
 CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading, places'
 
@@ -31,12 +37,7 @@ Documents = Mapping[int, tuple[Document, Sequence[int]]]
 def resource_row(resource: Resource) -> Row:
     """The values of `RESOURCE_COLUMNS`. Two resources are equal exactly when their rows are."""
     return (
-        resource.rid,
-        resource.type,
-        resource.title,
-        resource.path,
-        resource.author,
-        resource.lang,
+        *_texts_of(resource),
         _encode(resource.tags) if resource.tags else "",
         None if resource.visibility is None else _encode(resource.visibility),
         resource.created_at,
@@ -57,14 +58,9 @@ def to_visibility(text: str | None) -> tuple[str, ...] | None:
 
 def to_resource(row: Sequence[Any]) -> Resource:
     """The resource in the values of `RESOURCE_COLUMNS`."""
-    rid, type_, title, path, author, lang, tags, visibility, created_at, updated_at, fields = row
+    *texts, tags, visibility, created_at, updated_at, fields = row
     return Resource(
-        rid=rid,
-        type=type_,
-        title=title,
-        path=path,
-        author=author,
-        lang=lang,
+        **dict(zip(RESOURCE_TEXTS, texts, strict=True)),
         tags=decode_words(tags),
         visibility=None if visibility is None else decode_words(visibility),
         created_at=created_at,

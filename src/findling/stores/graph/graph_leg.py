@@ -170,8 +170,7 @@ class EntityGraph(EditedGraph):
 
     def close(self) -> None:
         """Release the file; what was not committed is forgotten."""
-        self._forget()
-        self._follow(None)
+        self.clear()
 
     def _follow(self, opened: GraphFile | None) -> None:
         self._opened, self._columns = opened, opened.columns if opened else NO_COLUMNS

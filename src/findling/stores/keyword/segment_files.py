@@ -304,10 +304,7 @@ def unsound_part(folder: Path, most: float = inf) -> str:
 
 
 def _checked(folder: Path) -> dict[str, tuple[int, ...]]:
-    try:
-        rows = re.findall(r"^(\S+)\t(\d+)\t(\d+)\t(\d+)\t([01])$", (folder / _CHECKED_FILE).read_text("latin-1"), re.M)
-    except OSError:
-        return {}
+    rows = _rows(folder / _CHECKED_FILE, r"^(\S+)\t(\d+)\t(\d+)\t(\d+)\t([01])$")
     return {name: tuple(map(int, values)) for name, *values in rows}
 
 
@@ -338,11 +335,15 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def _noted(folder: Path) -> dict[str, int]:
+    return {name: int(found) for name, found in _rows(folder / PARTS_FILE, r"^(\S+)\t(-?\d+)$")}
+
+
+def _rows(file: Path, form: str) -> list[tuple[str, ...]]:
+    """The lines of a file that have a form; none without one."""
     try:
-        rows = re.findall(r"^(\S+)\t(-?\d+)$", (folder / PARTS_FILE).read_text("latin-1"), re.MULTILINE)
+        return re.findall(form, file.read_text("latin-1"), re.MULTILINE)
     except OSError:
-        return {}
-    return {name: int(found) for name, found in rows}
+        return []
 
 
 def _is_sound(part: Path, noted: int | None) -> bool:

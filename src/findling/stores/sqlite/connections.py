@@ -239,7 +239,6 @@ class Connections:
         self._readonly = readonly
         self.refusal: FindlingError | None = None
         """The reason why it is only read, where nobody has asked for that."""
-        self._reader = reader
         self._idle = [reader]
         self._readers = 1
         self._most_readers = _MOST_READERS

@@ -57,7 +57,7 @@ class SqliteVectors:
     def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         with self._connections.reading() as connection:
             columns = f"SELECT digest, vector, {sum_column(connection)} FROM vectors"
-            named = f"{columns} WHERE model = {_model_id(connection, model):d} AND digest IN ({{}})"
+            named = f"{columns} WHERE model = {_find_model(connection, model)[0]:d} AND digest IN ({{}})"
             return {row[0]: sound_vector(*row) for row in rows_in(connection, named, digests)}
 
     def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
@@ -89,7 +89,7 @@ class SqliteVectors:
                 # Every hybrid search asks, and counting takes 10 ms a million chunks.
                 chunks = _count_chunks(connection)
                 self._counted = seq, chunks
-            return _count_covered(connection, model), chunks
+            return _find_model(connection, model)[1], chunks
 
     def models(self) -> dict[str, int]:
         with self._connections.reading() as connection:
@@ -108,14 +108,14 @@ class SqliteVectors:
         with self._connections.writing() as connection, self._errors:
             if model is None:
                 return _drop_unused(connection)
-            id_ = _model_id(connection, model)
+            id_, _ = _find_model(connection, model)
             connection.execute("DELETE FROM models WHERE id = ?", (id_,))
             return connection.execute("DELETE FROM vectors WHERE model = ?", (id_,)).rowcount
 
 
 def _load_rows(connection: sqlite3.Connection, model: str, since: int) -> tuple[list[VectorRow], int | None]:
     """The rows of the next vectors after mark `since`, and the mark they reach; `None` after the last one."""
-    id_ = _model_id(connection, model)
+    id_, _ = _find_model(connection, model)
     found = connection.execute(
         f"SELECT mark, digest, vector, {sum_column(connection)} FROM vectors"
         " WHERE model = ? AND mark > ? ORDER BY mark LIMIT ?",
@@ -140,18 +140,13 @@ def _find_unembedded(
     """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
     from findling.stores.frontiers import Frontier, pick_unembedded  # a search looks for none
 
-    id_, seq = _model_id(connection, model), read_header(connection).seq
-    if _count_covered(connection, model) == _count_chunks(connection):
+    (id_, covered), seq = _find_model(connection, model), read_header(connection).seq
+    if covered == _count_chunks(connection):
         return [], Frontier(id_, seq)
     start = 0 if frontier is None else frontier.start(id_, _first_changed(connection, frontier.seq))
     with closing(_wanted(connection, id_)) as wanted, closing(_lacking(connection, id_, start)) as lacking:
         cids, reached = pick_unembedded(chain(wanted, lacking), start, limit, skip)
     return cids, Frontier(id_, seq, reached)
-
-
-def _count_covered(connection: sqlite3.Connection, model: str) -> int:
-    row = connection.execute("SELECT covered FROM models WHERE fingerprint = ?", (model,)).fetchone()
-    return row[0] if row else 0
 
 
 def _count_chunks(connection: sqlite3.Connection) -> int:
@@ -183,9 +178,10 @@ def _drop_unused(connection: sqlite3.Connection) -> int:
     return dropped
 
 
-def _model_id(connection: sqlite3.Connection, model: str) -> int:
-    row = connection.execute("SELECT id FROM models WHERE fingerprint = ?", (model,)).fetchone()
-    return row[0] if row else NO_MODEL
+def _find_model(connection: sqlite3.Connection, model: str) -> tuple[int, int]:
+    """The number of a model, and of the chunks that it covers."""
+    found = connection.execute("SELECT id, covered FROM models WHERE fingerprint = ?", (model,)).fetchone()
+    return found or (NO_MODEL, 0)
 
 
 def _first_changed(connection: sqlite3.Connection, seq: int) -> int | None:

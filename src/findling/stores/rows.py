@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NoReturn
 from zlib import crc32
 
 from findling.domain.errors import CorruptError, StoreDamagedError
-from findling.domain.ports import Change, SkippedPath
-from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
+from findling.domain.ports import SkippedPath
+from findling.domain.resources import Chunk, Fingerprint, Place, Resource
 from findling.stores.validation import HEADING_SEPARATOR
 
 RESOURCE_TEXTS = ("rid", "type", "title", "path", "author", "lang")
@@ -29,9 +29,6 @@ FINGERPRINT_COLUMNS = "size, mtime_ns, digest, inode"
 GLOSSARY_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
 
 Row = tuple[Any, ...]
-
-Documents = Mapping[int, tuple[Document, Sequence[int]]]
-"""Documents by the number of their resource, each with the changes that added its chunks."""
 
 
 def resource_row(resource: Resource) -> Row:
@@ -102,16 +99,6 @@ def dropped_chunks(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of
 
 def _indexed(row: Row) -> Row:
     return row[1], row[7]  # digest and heading; the other columns only say where the chunk stands
-
-
-def to_change(row: Row, dropped: Iterable[int], documents: Documents, since: int) -> Change:
-    """The change in a row of `seq, number, rid`, whose number is None for a deletion, for a leg at `since`."""
-    seq, number, rid = row
-    if number is None:
-        return Change(seq, rid, tuple(dropped), frozenset(), None)
-    document, added_at = documents[number]
-    added = [chunk.cid for chunk, at in zip(document.chunks, added_at, strict=True) if at > since]
-    return Change(seq, rid, tuple(dropped), frozenset(added), document, number)
 
 
 def fingerprint_row(fingerprint: Fingerprint | None) -> Row:

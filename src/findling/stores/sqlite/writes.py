@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from findling.domain.ports import Change
 from findling.domain.resources import Document
+from findling.stores.change_log import to_change
 from findling.stores.rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
@@ -20,7 +21,6 @@ from findling.stores.rows import (
     resource_sum,
     row_sum,
     text_sum,
-    to_change,
 )
 from findling.stores.sqlite.loads import load_documents
 from findling.stores.validation import check_document, predecessor

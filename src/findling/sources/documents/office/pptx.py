@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from xml.etree.ElementTree import Element
 
-from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name
+from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name, opened
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.office import ooxml
 from findling.sources.extracted import Extracted, Source, TextBuilder, labelled, write_parts
@@ -126,16 +126,7 @@ class _PptxWriter:
 
 def _shapes(root: Element) -> Iterator[Element]:
     """Shapes with text, tables, charts and diagrams, in the order in which they are drawn; groups are opened."""
-    stack = [root]
-    while stack:
-        element = stack.pop()
-        name = local_name(element.tag)
-        if name in _SHAPES:
-            yield element
-        elif name == "AlternateContent":
-            stack.extend(ooxml.chosen_alternative(element))
-        else:
-            stack.extend(reversed(element))
+    return opened([root], lambda each: None if local_name(each.tag) in _SHAPES else ooxml.children_of(each))
 
 
 def _placeholder(shape: Element) -> str | None:

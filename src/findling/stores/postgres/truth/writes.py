@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from findling.domain.ports import Change
 from findling.domain.resources import Document
+from findling.stores.change_log import to_change
 from findling.stores.postgres.server.arrays import bigints, booleans, byteas, floats, integers, texts
 from findling.stores.postgres.truth.reads import load_documents, one_of, prefixed
 from findling.stores.postgres.truth.values import (
@@ -31,7 +32,6 @@ from findling.stores.rows import (
     dropped_chunks,
     fingerprint_row,
     row_sum,
-    to_change,
 )
 from findling.stores.validation import check_document, predecessor
 

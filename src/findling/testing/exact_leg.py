@@ -18,7 +18,7 @@ import pytest
 
 from findling.domain.ports import ExactLeg, TruthStore
 from findling.domain.queries import Filters, Pattern, Required
-from findling.pipelines.indexing.fanout import catch_up
+from findling.testing.keyword_leg import catch_up
 from findling.testing.samples import StoreSuite, line_document
 from findling.text.query.patterns import compile_pattern, required_trigrams
 

@@ -20,7 +20,7 @@ from findling.domain.backends import GraphLeg, GraphRows, Neighbourhood
 from findling.domain.ports import TruthStore
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Resource
-from findling.pipelines.indexing.fanout import catch_up
+from findling.testing.keyword_leg import catch_up
 from findling.testing.samples import StoreSuite, line_document
 from findling.text.mining.chunk_names import hash_of
 

@@ -20,7 +20,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
-from findling.domain.ports import KeywordLeg, TruthStore
+from findling.domain.ports import KeywordLeg, LegIndex, TruthStore
 from findling.domain.queries import (
     All,
     Any,
@@ -38,7 +38,6 @@ from findling.domain.queries import (
     Word,
 )
 from findling.domain.resources import Document
-from findling.pipelines.indexing.fanout import catch_up
 from findling.testing.samples import (
     FILTERS,
     HISTORY,
@@ -127,6 +126,12 @@ class KeywordChangesSuite(StoreSuite):
         assert (leg.seq(), leg.size()) == (1, 1)
         catch_up(store, leg)
         assert (leg.seq(), leg.size()) == (2, 2)
+
+
+def catch_up(store: TruthStore, leg: LegIndex) -> None:
+    """Let a leg absorb what the store has done since."""
+    leg.apply(store.changes(leg.seq()))
+    leg.commit(store.seq())
 
 
 def _total(leg: KeywordLeg, node: Node) -> int:

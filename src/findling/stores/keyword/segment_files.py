@@ -35,9 +35,9 @@ LAYOUT = 6
 NOTE_FILE = "absorbed.json"
 
 
-def made_for(store_id: str, unit: str, layout: int = LAYOUT) -> str:
+def made_for(store_id: str, unit: str) -> str:
     """The mark of an index of this store and unit, as this version makes it."""
-    return f"{layout}|{FINGERPRINT}|{unit}|{store_id}"
+    return f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
 
 
 class LegNote(NamedTuple):

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from findling.domain.errors import ReadOnlyError, WorkspaceError
-from findling.stores.postgres.backend import PostgresBackend
+from findling.stores.postgres.backend import PostgresBackend, _looked_up
 from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.server.migrations import migrate
 from findling.stores.postgres.server.places import parse_place
@@ -121,7 +121,7 @@ def test_another_life_of_the_database_gives_another_id(postgres: PostgresServer,
         with closing(other.open_store()) as theirs:
             other.identify(theirs)
             assert theirs.get_meta("store_id") not in (first, None)
-        backend._seen = None  # a moment later
+        _looked_up.clear()  # a moment later
         assert backend.is_replaced()
 
 

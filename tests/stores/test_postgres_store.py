@@ -31,7 +31,7 @@ from findling.domain.queries import All, Field, Filters, Not
 from findling.domain.queries import Any as AnyOf
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.filtering import passes
-from findling.stores.postgres.server.connections import connect
+from findling.stores.postgres.server.connections import connect, pool_of
 from findling.stores.postgres.server.formats import load_migrations
 from findling.stores.postgres.truth.store import PostgresStore
 from findling.testing.samples import FULL, PLAIN, LegModel, cids_of, held_by, line_document, vectors_of
@@ -133,10 +133,10 @@ def test_a_statement_that_names_no_workspace_sees_nothing(store: PostgresStore) 
 def test_a_setting_ends_with_its_transaction(store: PostgresStore) -> None:
     store.write([PLAIN])
     assert store.seq() == 1
-    connection, is_new = store.connections._take()
+    connection, is_new = pool_of(store.connections.place).take()
     assert not is_new
     assert connection.execute("SELECT current_setting('findling.ws', true)").fetchone() in [("",), (None,)]
-    store.connections._end(connection)
+    pool_of(store.connections.place).give_back(connection)
 
 
 def test_awkward_characters_come_back_everywhere(store: PostgresStore) -> None:
@@ -202,8 +202,8 @@ def test_a_large_write_takes_a_handful_of_statements(store: PostgresStore) -> No
     store.write([PLAIN])
     documents = [line_document(f"r{number}", [f"{number} {line}" for line in range(20)]) for number in range(500)]
     sent: list[str] = []
-    connection, _ = store.connections._take()
-    store.connections._end(connection)
+    connection, _ = pool_of(store.connections.place).take()
+    pool_of(store.connections.place).give_back(connection)
     execute = connection.execute
 
     def noting(query: str, *more: Any) -> Any:

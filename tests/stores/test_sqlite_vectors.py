@@ -159,7 +159,7 @@ def _steps(store: SqliteStore, action: Callable[[], object]) -> int:
         steps += 1
         return 0
 
-    reader = store._connections._reader
+    reader = store._connections._idle[0]
     reader.set_progress_handler(count, 100)
     action()
     reader.set_progress_handler(None, 0)
@@ -227,7 +227,7 @@ def test_coverage_does_not_look_at_every_chunk(large: SqliteStore) -> None:
     assert _steps(large, lambda: large.coverage("m")) <= 1
     # A count of all is one instruction, however many there are; so see that none is asked for.
     asked: list[str] = []
-    large._connections._reader.set_trace_callback(asked.append)
+    large._connections._idle[0].set_trace_callback(asked.append)
     assert large.coverage("m") == (CHUNKS - 7, CHUNKS)
     assert asked
     assert not [text for text in asked if "count(" in text]

@@ -86,13 +86,17 @@ def _take(found: Header, name: str, value: str, inner: list[str]) -> None:
         found[name] = ("\n" if value[0] == "|" else " ").join(stripped)
     elif value:
         whole = " ".join((_without_comment(value), *stripped))
-        found[name] = _inline_list(whole) if whole.startswith("[") else _unquoted(whole)
+        found[name] = _value(whole)
     elif stripped and all(line.startswith("- ") for line in stripped):
         found[name] = tuple(_unquoted(_without_comment(line[2:])) for line in stripped)
     else:
         for line in stripped:
             if (key := _KEY.match(line)) and key[2]:
                 _take(found, f"{name}.{_plain_key(key[1])}", key[2].strip(), [])
+
+
+def _value(text: str) -> str | tuple[str, ...]:
+    return _inline_list(text) if text.startswith("[") else _unquoted(text)
 
 
 def _inline_list(value: str) -> tuple[str, ...]:
@@ -164,7 +168,7 @@ def _from_comment(comment: str) -> Header:
         key = _COMMENT_KEY.match(line)
         if key is not None and key[1].lower() in _COMMENT_KEYS:
             value = key[2].strip()
-            found.setdefault(key[1].lower(), _inline_list(value) if value.startswith("[") else _unquoted(value))
+            found.setdefault(key[1].lower(), _value(value))
         else:
             rest.append(line.strip())
     paragraph = " ".join("\n".join(rest).strip().partition("\n\n")[0].split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -150,6 +150,14 @@ class TextBuilder:
                 self._places.pop()
         self._places.append(Place(self._length, label, line))
 
+    def page(self, label: str, title: str = "") -> None:
+        """Begin a page or slide under its title; without one under its label, or it would belong to the one before."""
+        self.place(label)
+        if title:
+            self.heading(title)
+        else:
+            self.section(label.capitalize())
+
     def heading(self, title: str, level: int = 1) -> None:
         """Write a section title as a paragraph of its own; levels count from 1."""
         if title := self.section(title, level):
@@ -262,6 +270,18 @@ class TextBuilder:
             self._parts.append(text)
             self._tail = (self._tail + text)[-2:] if len(text) < 2 else text[-2:]
             self._length += len(text)
+
+
+def write_parts(writes: Sequence[Callable[[], object]]) -> None:
+    """Write all parts that can be read. Raises the `UnreadableError` of the first one when none can."""
+    failures = []
+    for write in writes:
+        try:
+            write()
+        except UnreadableError as error:
+            failures.append(error)
+    if failures and len(failures) == len(writes):
+        raise failures[0]
 
 
 def labelled(name: str, text: str) -> str:

@@ -47,13 +47,34 @@ def check_room(folder: Path, needed: int, what: str, *, hint: str) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Bring the names in a folder to the disk, where the system knows how."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+    if os.name != "nt":
+        sync_file(folder, os.O_RDONLY)
+
+
+def sync_file(path: Path, flags: int = os.O_RDWR) -> None:
+    """Bring a file to the disk."""
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+FileStamp = tuple[int, ...]
+"""Device, inode, time of change and size of a file; empty for one that is not there."""
+
+
+def stamp_of(path: Path) -> FileStamp:
+    """The marks by which a file is known again."""
+    try:
+        return stamp(path.stat())
+    except OSError:
+        return ()
+
+
+def stamp(status: os.stat_result) -> FileStamp:
+    """The marks in the status of a file."""
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def create_private(path: Path) -> None:

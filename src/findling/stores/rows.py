@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NoReturn
 from zlib import crc32
 
-from findling.domain.errors import StoreDamagedError
+from findling.domain.errors import CorruptError, StoreDamagedError
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Fingerprint, Place, Resource
 from findling.stores.validation import HEADING_SEPARATOR
 
-RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
+RESOURCE_TEXTS = ("rid", "type", "title", "path", "author", "lang")
+"""Attributes of a resource that are plain texts."""
+
+_texts_of = attrgetter(*RESOURCE_TEXTS)
+
+RESOURCE_COLUMNS = ", ".join((*RESOURCE_TEXTS, "tags, visibility, created_at, updated_at, fields"))
 
 CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading, places'
 
@@ -28,12 +34,7 @@ Row = tuple[Any, ...]
 def resource_row(resource: Resource) -> Row:
     """The values of `RESOURCE_COLUMNS`. Two resources are equal exactly when their rows are."""
     return (
-        resource.rid,
-        resource.type,
-        resource.title,
-        resource.path,
-        resource.author,
-        resource.lang,
+        *_texts_of(resource),
         _encode(resource.tags) if resource.tags else "",
         None if resource.visibility is None else _encode(resource.visibility),
         resource.created_at,
@@ -54,14 +55,9 @@ def to_visibility(text: str | None) -> tuple[str, ...] | None:
 
 def to_resource(row: Sequence[Any]) -> Resource:
     """The resource in the values of `RESOURCE_COLUMNS`."""
-    rid, type_, title, path, author, lang, tags, visibility, created_at, updated_at, fields = row
+    *texts, tags, visibility, created_at, updated_at, fields = row
     return Resource(
-        rid=rid,
-        type=type_,
-        title=title,
-        path=path,
-        author=author,
-        lang=lang,
+        **dict(zip(RESOURCE_TEXTS, texts, strict=True)),
         tags=decode_words(tags),
         visibility=None if visibility is None else decode_words(visibility),
         created_at=created_at,
@@ -173,6 +169,13 @@ def text_sum(text: str) -> int:
 def vector_sum(digest: bytes, vector: bytes) -> int:
     """The checksum of a vector with the digest of what it was made from."""
     return crc32(vector, crc32(digest))
+
+
+def sound_vector(digest: bytes, vector: bytes, noted: int | None) -> bytes:
+    """The vector, if it is what was put in. Raises CorruptError."""
+    if noted is not None and vector_sum(digest, vector) != noted:
+        raise CorruptError("a vector of the model is not what was put in", hint="findling doctor --repair")
+    return vector
 
 
 def check_row(what: str, row: Sequence[Any], noted: int | None) -> None:

@@ -40,6 +40,11 @@ def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
+def possible_cids(cids: Iterable[int]) -> list[int]:
+    """Those that a chunk may have, each once."""
+    return [cid for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
+
+
 def check_document(document: Document) -> None:
     """Raise InvalidValueError for a document that no store could hand back as it was given."""
     resource, text = document.resource, document.text
@@ -88,6 +93,12 @@ def vector_width(model: str, vectors: Iterable[bytes]) -> int:
             f"vectors of {model} have {sorted(widths)} bytes", hint="all vectors of one model have one length"
         )
     return widths.pop()
+
+
+def check_width(model: str, width: int, stored: int) -> None:
+    """Raise InvalidValueError for vectors of another length than those that the model has."""
+    if stored != width:
+        raise InvalidValueError(f"vectors of {model} have {stored} bytes, not {width}", hint="drop the old ones first")
 
 
 def check_glossary(terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:

@@ -17,7 +17,7 @@ from abc import abstractmethod
 import pytest
 
 from findling.domain.ports import ExactLeg, TruthStore
-from findling.domain.queries import Filters, Pattern
+from findling.domain.queries import Filters, Pattern, Required
 from findling.testing.keyword_leg import catch_up
 from findling.testing.samples import StoreSuite, line_document
 from findling.text.query.patterns import compile_pattern, required_trigrams
@@ -54,18 +54,15 @@ class ExactLegSuite(StoreSuite):
         store, leg = self._filled()
         for is_case_sensitive in (True, False):
             pattern = Pattern(source, True, is_case_sensitive)
-            required = required_trigrams(pattern)
-            assert required is not None
             matching = {rid for rid, text in _TEXTS.items() if compile_pattern(pattern).search(text)}
-            found = leg.candidates(required)
+            found = leg.candidates(_required(pattern))
             assert matching <= _rids(store, found)
             assert list(found) == sorted(found)
             assert len(found) <= 3
 
     def test_only_allowed_resources_are_candidates(self) -> None:
         store, leg = self._filled()
-        required = required_trigrams(Pattern("the", False, False))
-        assert required is not None
+        required = _required(Pattern("the", False, False))
         (number,) = leg.candidates(required)
         assert leg.candidates(required, {number}) == [number]
         assert leg.candidates(required, set()) == []
@@ -79,9 +76,7 @@ class ExactLegSuite(StoreSuite):
         assert leg.size() == len(list(store.rids()))
         assert leg.numbers() == set(store.matching(Filters()))
         for source, rids in (("quick", {"new"}), ("wolf", {"plain", "new"}), ("backoff", set())):
-            required = required_trigrams(Pattern(source, False, False))
-            assert required is not None
-            assert _rids(store, leg.candidates(required)) == rids
+            assert _rids(store, leg.candidates(_required(Pattern(source, False, False)))) == rids
 
     def test_a_commit_is_kept_and_what_was_not_committed_is_forgotten(self) -> None:
         store, leg = self._filled()
@@ -103,6 +98,12 @@ class ExactLegSuite(StoreSuite):
         leg = self.make_leg()
         catch_up(store, leg)
         return store, leg
+
+
+def _required(pattern: Pattern) -> Required:
+    required = required_trigrams(pattern)
+    assert required is not None
+    return required
 
 
 def _rids(store: TruthStore, numbers: object) -> set[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
+
+_Outcome = tuple[int, Result | None, BaseException | None]
+"""The number of a batch, and its result or the error that it ended in."""
 
 # A worker that keeps its own deadline is given this much longer before it is given up.
 _GRACE_S = 0.5
@@ -43,23 +47,8 @@ def send_batches(
     bounded here too, because looking up a host's name cannot be interrupted: it may take 30 s without a network.
     Raises OverdueError.
     """
-    stop = threading.Event()
-    lock = threading.Lock()
-    waiting = iter(enumerate(batches))
-    outcomes: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
-
-    def work() -> None:
-        while not stop.is_set():
-            with lock:
-                number, batch = next(waiting, (-1, None))
-            if batch is None:
-                return
-            try:
-                outcomes.put((number, send(batch, stop), None))
-            except BaseException as error:  # raised again where the caller waits
-                outcomes.put((number, None, error))
-                return
-
+    stop, outcomes = threading.Event(), SimpleQueue[_Outcome[Result]]()
+    work = partial(_send_waiting, iter(enumerate(batches)), threading.Lock(), send, stop, outcomes)
     results: dict[int, Result] = {}
     try:
         for _ in range(min(max_concurrent, len(batches))):
@@ -75,6 +64,26 @@ def send_batches(
     finally:
         stop.set()
     return [results[number] for number in range(len(batches))]
+
+
+def _send_waiting(
+    waiting: Iterator[tuple[int, Batch]],
+    lock: threading.Lock,
+    send: Callable[[Batch, threading.Event], Result],
+    stop: threading.Event,
+    outcomes: SimpleQueue[_Outcome[Result]],
+) -> None:
+    """Send one batch after another, until none is left, one has failed, or the caller waits no longer."""
+    while not stop.is_set():
+        with lock:
+            number, batch = next(waiting, (-1, None))
+        if batch is None:
+            return
+        try:
+            outcomes.put((number, send(batch, stop), None))
+        except BaseException as error:  # raised again where the caller waits
+            outcomes.put((number, None, error))
+            return
 
 
 def split(texts: Sequence[str], size: int) -> list[list[str]]:

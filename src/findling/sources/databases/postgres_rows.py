@@ -86,19 +86,16 @@ class PostgresTable:
         if not texts:
             raise UsageError(f"no column of {table} holds text", hint="--mapping text=COLUMN")
         self.headings = tuple(column.name for column in texts)
-        self._cursor = self._found([columns.cursor])[0] if columns.cursor else None
+        cursors = self._found([columns.cursor] if columns.cursor else [])
+        self._cursor = cursors[0] if cursors else None
         tags = self._of_words(columns.tags)
         titles, authors = (self._of_words([name] if name else []) for name in (columns.title, columns.author))
         times = [self._found([name] if name else []) for name in (columns.created, columns.time)]
         zone_name = str(zone)
         self._groups: list[list[Composed]] = [
-            [text_of(column, longest) for column in self._ids],
-            [text_of(column, longest) for column in texts],
-            [text_of(column, longest) for column in titles],
-            [text_of(column, longest) for column in authors],
+            *([text_of(column, longest) for column in group] for group in (self._ids, texts, titles, authors, cursors)),
             [tags_of(column) for column in tags],
             *([time_of(column, zone_name) for column in group] for group in times),
-            [text_of(column, longest) for column in ([self._cursor] if self._cursor else [])],
         ]
 
     def rows(self, since: str | None = None) -> Iterator[list[TableRow]]:
@@ -132,7 +129,7 @@ class PostgresTable:
                 yield rows
 
     def _row(self, groups: list[Sequence[Any]]) -> TableRow:
-        ids, texts, titles, authors, tags, created, updated, cursors = groups
+        ids, texts, titles, authors, cursors, tags, created, updated = groups
         cursor = cursors[0] if cursors else None
         return TableRow(
             "" if None in ids else ",".join(quote(value, safe=_SAFE) for value in ids),

@@ -6,6 +6,8 @@ import codecs
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # A FIFO without a writer would block `open` for ever; the names that a platform lacks count nothing.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -44,30 +46,28 @@ class UnreadableError(Exception):
 
 def read_bytes(path: str, max_size: int, *, follow_symlink: bool = True) -> tuple[bytes, os.stat_result]:
     """Read a regular file of at most `max_size` bytes; never waits, whatever the path is. Raises `UnreadableError`."""
-    flags = _OPEN_FLAGS if follow_symlink else _OPEN_FLAGS | _NO_FOLLOW
-    try:
-        descriptor = os.open(path, flags)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise UnreadableError("special", "not a regular file")
-            if status.st_size > max_size:
-                raise UnreadableError("too-large", f"{status.st_size} bytes, the limit is {max_size}")
-            return _read_to_end(descriptor, status.st_size, max_size), status
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise UnreadableError("unreadable", error.strerror or str(error)) from error
+    with _opened(path, 0 if follow_symlink else _NO_FOLLOW) as (descriptor, status):
+        if status.st_size > max_size:
+            raise UnreadableError("too-large", f"{status.st_size} bytes, the limit is {max_size}")
+        return _read_to_end(descriptor, status.st_size, max_size), status
 
 
 def read_beginning(path: str, size: int) -> bytes:
     """The first bytes of a regular file, at most `size`; never waits. Raises `UnreadableError`."""
+    with _opened(path) as (descriptor, _):
+        return os.read(descriptor, size)
+
+
+@contextmanager
+def _opened(path: str, flags: int = 0) -> Iterator[tuple[int, os.stat_result]]:
+    """The descriptor and the status of a regular file. Raises `UnreadableError`, also for errors of reading it."""
     try:
-        descriptor = os.open(path, _OPEN_FLAGS)
+        descriptor = os.open(path, _OPEN_FLAGS | flags)
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise UnreadableError("special", "not a regular file")
-            return os.read(descriptor, size)
+            yield descriptor, status
         finally:
             os.close(descriptor)
     except OSError as error:

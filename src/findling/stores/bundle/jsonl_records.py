@@ -10,12 +10,10 @@ from typing import Any
 
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
+from findling.stores.rows import RESOURCE_TEXTS
 
 Record = dict[str, Any]
 """The content of one line."""
-
-_TEXTS = ("rid", "type", "title", "path", "author", "lang")
-"""Attributes of a resource that are plain texts."""
 
 
 def encode(record: object) -> bytes:
@@ -37,7 +35,7 @@ def document_record(document: Document) -> Record:
     """Everything that a store keeps of a document."""
     resource, mark = document.resource, document.fingerprint
     return {
-        **{name: getattr(resource, name) for name in _TEXTS},
+        **{name: getattr(resource, name) for name in RESOURCE_TEXTS},
         "tags": list(resource.tags),
         "visibility": None if resource.visibility is None else list(resource.visibility),
         "created_at": resource.created_at,
@@ -64,7 +62,7 @@ def to_document(record: Mapping[str, Any]) -> Document:
     """The document in a record. Raises KeyError, TypeError or ValueError for what is none."""
     visibility, mark = record["visibility"], record["fingerprint"]
     resource = Resource(
-        **{name: record[name] for name in _TEXTS},
+        **{name: record[name] for name in RESOURCE_TEXTS},
         tags=tuple(record["tags"]),
         visibility=None if visibility is None else tuple(visibility),
         created_at=_time(record["created_at"]),

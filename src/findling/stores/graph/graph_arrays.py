@@ -96,23 +96,7 @@ def around(graph: GraphArrays, asked: Iterable[int], cids: Sequence[int]) -> Nei
     """The chunks near these ones and near the asked things, in the order of their ids, with the things between them."""
     named, alone = graph.rows_naming(asked)
     first = np.unique(np.concatenate([graph.rows_at(cids), alone.rows, *(rows[:_MOST_OF_ONE] for rows in named)]))
-    rows = graph.widened(graph.widened(first))
-    places, links = graph.links_of(rows)
-    things, inverse = np.unique(links >> 2, return_inverse=True)
-    # An asked thing that one chunk alone names is no link to another one, but leads to it.
-    singles, own = np.unique(alone.codes >> 2, return_inverse=True)
-    places = np.concatenate([places, np.searchsorted(rows, alone.rows)])
-    order = np.argsort(places, kind="stable")
-    return Neighbourhood(
-        cids=graph.cids[rows],
-        numbers=graph.numbers[rows].astype(np.int64),
-        hashes=np.concatenate([graph.hashes[things], singles]),
-        spreads=np.concatenate([graph.spreads[things].astype(np.int64), np.ones(len(singles), np.int64)]),
-        rows=places[order],
-        things=np.concatenate([inverse, own + len(things)])[order],
-        levels=np.concatenate([links & 3, alone.codes & 3])[order],
-        total=graph.total,
-    )
+    return _linked(graph, graph.widened(graph.widened(first)), alone)
 
 
 def named(graph: GraphArrays, asked: Iterable[int], cids: Sequence[int]) -> Neighbourhood:
@@ -127,34 +111,37 @@ def named(graph: GraphArrays, asked: Iterable[int], cids: Sequence[int]) -> Neig
     hashes = np.concatenate([graph.hashes[links >> 2].astype(np.int64), singles >> 2])
     spreads = np.concatenate([graph.spreads[links >> 2].astype(np.int64), np.ones(len(singles), np.int64)])
     things, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    order = np.argsort(places, kind="stable")
-    return Neighbourhood(
-        cids=graph.cids[rows],
-        numbers=graph.numbers[rows].astype(np.int64),
-        hashes=things,
-        spreads=spreads[first],
-        rows=places[order],
-        things=inverse[order],
-        levels=np.concatenate([links & 3, singles & 3])[order],
-        total=graph.total,
-    )
+    levels = np.concatenate([links & 3, singles & 3])
+    return _neighbourhood(graph, rows, things, spreads[first], (places, inverse, levels))
 
 
 def whole(graph: GraphArrays, most: int) -> Neighbourhood:
     """The first chunks in the order of their ids, which is one by chance, with the things between them."""
-    rows = np.arange(min(most, len(graph.cids)))
+    return _linked(graph, np.arange(min(most, len(graph.cids))), _Singles(np.empty(0, np.int64), _NONE))
+
+
+def _linked(graph: GraphArrays, rows: NDArray[np.intp], alone: _Singles) -> Neighbourhood:
+    """Rows with the things of their links, and with things that one of them alone names."""
     places, links = graph.links_of(rows)
     things, inverse = np.unique(links >> 2, return_inverse=True)
-    return Neighbourhood(
-        cids=graph.cids[rows],
-        numbers=graph.numbers[rows].astype(np.int64),
-        hashes=graph.hashes[things].astype(np.int64),
-        spreads=graph.spreads[things].astype(np.int64),
-        rows=places,
-        things=inverse,
-        levels=links & 3,
-        total=graph.total,
-    )
+    # An asked thing that one chunk alone names is no link to another one, but leads to it.
+    singles, own = np.unique(alone.codes >> 2, return_inverse=True)
+    hashes = np.concatenate([graph.hashes[things], singles])
+    spreads = np.concatenate([graph.spreads[things].astype(np.int64), np.ones(len(singles), np.int64)])
+    places = np.concatenate([places, np.searchsorted(rows, alone.rows)])
+    inverse = np.concatenate([inverse, own + len(things)])
+    levels = np.concatenate([links & 3, alone.codes & 3])
+    return _neighbourhood(graph, rows, hashes, spreads, (places, inverse, levels))
+
+
+def _neighbourhood(
+    graph: GraphArrays, rows: NDArray[np.intp], hashes: NDArray[Any], spreads: NDArray[Any], links: tuple[Any, Any, Any]
+) -> Neighbourhood:
+    """Rows and things, with links between both: places of rows, places of things, and levels, in any order."""
+    order = np.argsort(links[0], kind="stable")
+    places, things, levels = (one[order] for one in links)
+    numbers = graph.numbers[rows].astype(np.int64)
+    return Neighbourhood(graph.cids[rows], numbers, hashes, spreads, places, things, levels, graph.total)
 
 
 class _Singles(NamedTuple):
@@ -182,11 +169,7 @@ class GraphArrays:
 
     def rows_at(self, cids: Sequence[int]) -> NDArray[np.intp]:
         """The rows of those chunks that have one."""
-        wanted = np.array(cids, np.int64)
-        places = np.searchsorted(self.cids, wanted)
-        is_there = places < len(self.cids)
-        is_there[is_there] = self.cids[places[is_there]] == wanted[is_there]
-        return places[is_there]
+        return _places_of(np.array(cids, np.int64), self.cids)
 
     def rows_naming(self, asked: Iterable[int], most: float | None = None) -> tuple[list[NDArray[np.intp]], _Singles]:
         """The rows of each asked thing that is no hub, and the asked things that one row alone names.
@@ -194,10 +177,7 @@ class GraphArrays:
         Those that at most so many resources name count, in place of those that are no hubs.
         """
         wanted = np.unique(np.fromiter(asked, np.int64))
-        places = np.searchsorted(self.hashes, wanted)
-        is_there = places < len(self.hashes)
-        is_there[is_there] = self.hashes[places[is_there]] == wanted[is_there]
-        known = places[is_there]
+        known = _places_of(wanted, self.hashes)
         few = known[self.spreads[known] <= (self.hub if most is None else most)].tolist()
         named = [self.rows[self.row_starts[one] : self.row_starts[one + 1]].astype(np.intp) for one in few]
         # A table of the lower bits first: to compare every single with every thing takes 50 times as long.
@@ -281,6 +261,14 @@ def _spreads(things: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[np.int
     is_new = np.ones(len(things), np.bool_)
     is_new[1:] = (things[1:] != things[:-1]) | (numbers[1:] != numbers[:-1])
     return np.bincount(things[is_new])
+
+
+def _places_of(wanted: NDArray[np.int64], ordered: NDArray[Any]) -> NDArray[np.intp]:
+    """The places of those wanted values that are among the ordered ones."""
+    places = np.searchsorted(ordered, wanted)
+    is_there = places < len(ordered)
+    is_there[is_there] = ordered[places[is_there]] == wanted[is_there]
+    return places[is_there]
 
 
 def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:

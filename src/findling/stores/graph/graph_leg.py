@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.backends import Neighbourhood
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change
-from findling.stores.graph.graph_file import COLUMNS, LAYOUT, GraphFile, read_graph, stamp_of, write_graph
+from findling.stores.filesystem import stamp_of
+from findling.stores.graph.graph_file import COLUMNS, FILE, LAYOUT, GraphFile, read_graph, write_graph
 from findling.text.mining.chunk_names import chunk_names, hash_of, level_of
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class EntityGraph(EditedGraph):
 
     def is_current(self) -> bool:
         """Whether its file is still the one that was opened."""
-        return self._opened is not None and self._opened.stamp == stamp_of(self._folder)
+        return self._opened is not None and self._opened.stamp == stamp_of(self._folder / FILE)
 
     def commit(self, seq: int) -> None:
         """Replace the file by one with everything applied so far, together with the number it reaches."""
@@ -169,8 +170,7 @@ class EntityGraph(EditedGraph):
 
     def close(self) -> None:
         """Release the file; what was not committed is forgotten."""
-        self._forget()
-        self._follow(None)
+        self.clear()
 
     def _follow(self, opened: GraphFile | None) -> None:
         self._opened, self._columns = opened, opened.columns if opened else NO_COLUMNS

@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tantivy import Occur
+from tantivy import Occur, Query, Schema
 
 from findling.domain.backends import STANDARD_K1, Scoring
 from findling.domain.budgets import current_budget
@@ -34,9 +34,6 @@ from findling.stores.keyword.term_weights import (
 )
 from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
 
-if TYPE_CHECKING:
-    from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker
-
 RARE_FORM = 0.1
 """Weight of a form that is too rare to be scored by itself, as a share of the word's."""
 
@@ -53,14 +50,14 @@ _MOST_SLOP = 1 << 20
 class ScoredQuery(NamedTuple):
     """A query (None when nothing can match) and the most it can score."""
 
-    query: EngineQuery | None
+    query: Query | None
     ceiling: float = 0.0
 
-    def said(self, weight: float, make: QueryMaker) -> ScoredQuery:
+    def said(self, weight: float) -> ScoredQuery:
         """The same, counting so much."""
         if weight == 1.0:
             return self
-        query = None if self.query is None else make.boost_query(self.query, weight)
+        query = None if self.query is None else Query.boost_query(self.query, weight)
         return ScoredQuery(query, self.ceiling * weight)
 
 
@@ -68,7 +65,7 @@ Memory = dict[tuple[object, ...], tuple[ScoredQuery, dict[str, tuple[str, ...]]]
 """Leaves met before, under which weights, with their queries and known forms; good for one state of the index."""
 
 
-Named = Callable[[str, float], "EngineQuery | None"]
+Named = Callable[[str, float], Query | None]
 """A query for the file that a text names, at a score; None if there is none."""
 
 
@@ -77,8 +74,7 @@ class Leaves:
 
     def __init__(
         self,
-        make: QueryMaker,
-        schema: EngineSchema,
+        schema: Schema,
         words: KeywordWords,
         named: Named,
         scoring: Scoring,
@@ -88,7 +84,6 @@ class Leaves:
         if unknown:
             raise InvalidValueError(f"no text field {min(unknown)!r}", hint=f"one of {', '.join(FIELDS)}")
         self.forms: dict[str, tuple[str, ...]] = {}
-        self._make = make
         self._schema = schema
         self._words = words
         self._named = named
@@ -98,7 +93,7 @@ class Leaves:
 
     def aside(self) -> Leaves:
         """Leaves of the same tree whose terms nobody asks for."""
-        return Leaves(self._make, self._schema, self._words, self._named, self._scoring, self._memory)
+        return Leaves(self._schema, self._words, self._named, self._scoring, self._memory)
 
     def part(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> ScoredQuery:
         """The query for one leaf. Raises InvalidValueError for a field that does not exist."""
@@ -132,16 +127,14 @@ class Leaves:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
         words = phrase_terms(text)
         given = Counter(word_terms(text)) if self._weights else {}
-        parts = {
-            term: self._term(term, self._weights).said(repeated(times), self._make) for term, times in given.items()
-        }
+        parts = {term: self._term(term, self._weights).said(repeated(times)) for term, times in given.items()}
         ceiling = most_of_word((term, part.ceiling, part.query is not None) for term, part in parts.items())
         queries = [part.query for part in parts.values() if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
-            in_a_row = self._make.phrase_query(self._schema, "body", [*words])
+            in_a_row = Query.phrase_query(self._schema, "body", [*words])
             boost = IN_A_ROW * self._weights["body"] * self._words.scale("body", words)
-            queries.append(self._make.boost_query(in_a_row, boost))
-        return self._with_named_file(ScoredQuery(_sum(self._make, queries), ceiling), text)
+            queries.append(Query.boost_query(in_a_row, boost))
+        return self._with_named_file(ScoredQuery(sum_of(queries), ceiling), text)
 
     def _meant(self, leaf: Term, weights: Mapping[str, float]) -> ScoredQuery:
         row = row_terms(leaf.text)
@@ -152,7 +145,7 @@ class Leaves:
         else:
             part = self._row(row, weights)
             if (whole := _whole(leaf.text)) and self._words.fields(whole, [*weights]):
-                part = _better(self._make, part, self._row([whole], weights))
+                part = _better(part, self._row([whole], weights))
         return part if leaf.field else self._with_named_file(part, leaf.text)
 
     def _with_named_file(self, part: ScoredQuery, text: str) -> ScoredQuery:
@@ -161,23 +154,22 @@ class Leaves:
         named = self._named(text, share * part.ceiling)
         if part.query is None or named is None:
             return part
-        return part._replace(query=self._make.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
+        return part._replace(query=Query.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
 
     def _term(self, term: str, weights: Mapping[str, float]) -> ScoredQuery:
-        def made(aside: Leaves) -> ScoredQuery:
-            forms = aside._words.inflected(term, [*weights])
-            aside._note(term, forms.known)
-            return aside._any_form(forms, weights, prefix=term if begins_longer_terms(term) else "")
-
-        return self._once((term, *weights.items()), made)
+        prefix = term if begins_longer_terms(term) else ""
+        return self._once(
+            (term, *weights.items()),
+            lambda aside: aside._any_form(term, aside._words.inflected(term, [*weights]), weights, prefix=prefix),
+        )
 
     def _prefix(self, prefix: str, weights: Mapping[str, float]) -> ScoredQuery:
-        def made(aside: Leaves) -> ScoredQuery:
-            forms = aside._words.begun(prefix, [*weights])
-            aside._note(f"{prefix}*", forms.known)
-            return aside._any_form(forms, weights, prefix=prefix)
-
-        return self._once(("begun", prefix, *weights.items()), made)
+        return self._once(
+            ("begun", prefix, *weights.items()),
+            lambda aside: aside._any_form(
+                f"{prefix}*", aside._words.beginning(prefix, [*weights]), weights, prefix=prefix
+            ),
+        )
 
     def _once(self, key: tuple[object, ...], made: Callable[[Leaves], ScoredQuery]) -> ScoredQuery:
         """The part that is made, or was made for the same key before: a search builds its tree up to six times."""
@@ -195,61 +187,51 @@ class Leaves:
 
     def _fuzzy(self, word: str, distance: int, weights: Mapping[str, float]) -> ScoredQuery:
         forms, words = self._words.close(word, distance, [*weights])
-        self._note(f"{word}~", forms.known)
-        return self._any_form(forms, weights, words=words)
+        return self._any_form(f"{word}~", forms, weights, words=words)
 
     def _any_form(
-        self, forms: Forms, weights: Mapping[str, float], *, prefix: str = "", words: Sequence[str] = ()
+        self, name: str, forms: Forms, weights: Mapping[str, float], *, prefix: str = "", words: Sequence[str] = ()
     ) -> ScoredQuery:
-        """The forms as one word. Those that are not scored one by one have the prefix or are among the words."""
+        """The forms as one word, by its name. Those not scored one by one have the prefix or are among the words."""
+        self._note(name, forms.known)
         worth = self._words.idf(self._words.spread(forms.scored))
         queries = []
         for form in forms.scored:
             # All forms count as one word: a rare form must not weigh more than the word itself.
             boost = worth / self._words.idf(form.frequency) if form.frequency else 1.0
             queries.append(self._in_fields(form, weights, boost * form.weight))
-        rest: list[EngineQuery] = []
+        rest: list[Query] = []
         if forms.more and prefix:
-            rest = [self._make.regex_query(self._schema, field, f"{re.escape(prefix)}.*") for field in weights]
+            rest = [Query.regex_query(self._schema, field, f"{re.escape(prefix)}.*") for field in weights]
         elif forms.more:
-            rest = [self._make.term_set_query(self._schema, field, words) for field in weights if words]
-        queries += [self._make.const_score_query(query, RARE_FORM * worth) for query in rest]
-        return ScoredQuery(_best_of(self._make, queries, OTHER_FORMS), self._most(worth, weights))
+            rest = [Query.term_set_query(self._schema, field, words) for field in weights if words]
+        queries += [Query.const_score_query(query, RARE_FORM * worth) for query in rest]
+        return ScoredQuery(best_of(queries, OTHER_FORMS), self._most(worth, weights))
 
-    def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> EngineQuery:
+    def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> Query:
         main = next(iter(weights))
         is_one_word = is_added(form.text)
         clauses = []
         for field in form.fields:
-            query = self._make.term_query(self._schema, field, form.text, index_option="freq")
+            query = Query.term_query(self._schema, field, form.text, index_option="freq")
             boost = weights[field] * (main_boost if field == main else 1.0 if is_one_word else UNADDED)
             boost *= self._words.scale(field, (form.text,))
-            clauses.append(query if boost == 1.0 else self._make.boost_query(query, boost))
-        return (
-            _sum(self._make, clauses) if is_one_word else _best_of(self._make, clauses, 0.0)
-        ) or self._make.empty_query()
+            clauses.append(query if boost == 1.0 else Query.boost_query(query, boost))
+        return (sum_of(clauses) if is_one_word else best_of(clauses, 0.0)) or Query.empty_query()
 
     def _row(self, words: Sequence[str], weights: Mapping[str, float]) -> ScoredQuery:
         """All words in a row in one field, as they are."""
-        fields = set(weights)
-        for word in words:
-            standing = self._words.fields(word, [*weights])
-            self._note(word, (word,) if standing else ())
-            fields.intersection_update(standing)
+        fields = self._fields_of_all(words, weights)
         ceiling = self._most(self._worth(words, weights), weights)
         if not fields or not words:
             return ScoredQuery(None, ceiling)
         if len(words) == 1:
-            form = Form(words[0], 0, tuple(field for field in weights if field in fields))
-            return ScoredQuery(self._in_fields(form, weights, 1.0), ceiling)
-        queries = [
-            self._make.boost_query(
-                self._make.phrase_query(self._schema, field, [*words]), weight * self._words.scale(field, words)
-            )
-            for field, weight in weights.items()
-            if field in fields
-        ]
-        return ScoredQuery(_sum(self._make, queries), ceiling)
+            return ScoredQuery(self._in_fields(Form(words[0], 0, fields), weights, 1.0), ceiling)
+        queries = []
+        for field in fields:
+            in_a_row = Query.phrase_query(self._schema, field, [*words])
+            queries.append(Query.boost_query(in_a_row, weights[field] * self._words.scale(field, words)))
+        return ScoredQuery(sum_of(queries), ceiling)
 
     def _begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> ScoredQuery:
         """All words in a row in one field, the last of which may be longer; `last` is its name."""
@@ -258,21 +240,26 @@ class Leaves:
 
     def _made_begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> ScoredQuery:
         *first, prefix = words
-        fields = set(weights)
-        for word in first:
-            standing = self._words.fields(word, [*weights])
-            self._note(word, (word,) if standing else ())
-            fields.intersection_update(standing)
-        forms = self._words.begun(prefix, [*weights])
+        fields = self._fields_of_all(first, weights)
+        forms = self._words.beginning(prefix, [*weights])
         self._note(last, forms.known)
         worth = self._worth(first, weights) + self._words.idf(self._words.spread(forms.scored))
         queries = []
-        for field in [field for field in weights if field in fields]:
+        for field in fields:
             for group in self._words.beginnings(prefix, field, _MOST_EXPANSIONS):
-                query = self._make.regex_phrase_query(self._schema, field, [*map(re.escape, first), group])
+                query = Query.regex_phrase_query(self._schema, field, [*map(re.escape, first), group])
                 # tantivy would add up the rarity of each of the expansions.
-                queries.append(self._make.const_score_query(query, weights[field] * worth))
-        return ScoredQuery(_sum(self._make, queries), self._most(worth, weights))
+                queries.append(Query.const_score_query(query, weights[field] * worth))
+        return ScoredQuery(sum_of(queries), self._most(worth, weights))
+
+    def _fields_of_all(self, words: Iterable[str], weights: Mapping[str, float]) -> tuple[str, ...]:
+        """The fields in which all of the words stand, each of which is asked for as it is."""
+        fields = tuple(weights)
+        for word in words:
+            standing = self._words.fields(word, [*weights])
+            self._note(word, (word,) if standing else ())
+            fields = tuple(field for field in fields if field in standing)
+        return fields
 
     def _near(self, leaf: Near) -> ScoredQuery:
         """Both words in the body, scored as they are anywhere, where they stand near each other.
@@ -290,16 +277,16 @@ class Leaves:
         for one, other in pairs[:rows]:
             if _is_one_row(one, other):
                 slop = min(distance, _MOST_SLOP)
-                close.append(self._make.phrase_query(self._schema, "body", [*one, *other], slop=slop))
+                close.append(Query.phrase_query(self._schema, "body", [*one, *other], slop=slop))
             else:
                 gaps = range(min(distance + 1, max(1, rows // len(pairs))))
-                close += [self._make.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
+                close += [Query.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
         ceiling = sum(part.ceiling for part in parts)
         queries = [part.query for part in parts if part.query is not None]
         if len(queries) < len(parts) or not close:
             return ScoredQuery(None, ceiling)
-        among = self._make.const_score_query(_sum(self._make, close) or self._make.empty_query(), 0.0)
-        return ScoredQuery(self._make.boolean_query([(Occur.Must, query) for query in (among, *queries)]), ceiling)
+        among = Query.const_score_query(sum_of(close) or Query.empty_query(), 0.0)
+        return ScoredQuery(Query.boolean_query([(Occur.Must, query) for query in (among, *queries)]), ceiling)
 
     def _ways(self, text: str) -> list[tuple[str, ...]]:
         """The rows in which a word stands in the body."""
@@ -352,21 +339,21 @@ def _apart(one: Sequence[str], other: Sequence[str], gap: int) -> list[str | tup
     return [*enumerate(one), *enumerate(other, len(one) + gap)]
 
 
-def _sum(make: QueryMaker, queries: Sequence[EngineQuery]) -> EngineQuery | None:
+def sum_of(queries: Sequence[Query]) -> Query | None:
     if len(queries) < 2:
         return queries[0] if queries else None
-    return make.boolean_query([(Occur.Should, query) for query in queries])
+    return Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
-def _better(make: QueryMaker, one: ScoredQuery, other: ScoredQuery) -> ScoredQuery:
+def _better(one: ScoredQuery, other: ScoredQuery) -> ScoredQuery:
     queries = [part.query for part in (one, other) if part.query is not None]
-    return ScoredQuery(_best_of(make, queries, 0.0), max(one.ceiling, other.ceiling))
+    return ScoredQuery(best_of(queries, 0.0), max(one.ceiling, other.ceiling))
 
 
-def _best_of(make: QueryMaker, queries: Sequence[EngineQuery], tie: float) -> EngineQuery | None:
+def best_of(queries: Sequence[Query], tie: float) -> Query | None:
     if len(queries) < 2:
         return queries[0] if queries else None
-    return make.disjunction_max_query(queries, tie)
+    return Query.disjunction_max_query(queries, tie)
 
 
 def _granted_rows(leaf: Near, pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], distance: int) -> int:

@@ -35,7 +35,7 @@ from findling.stores.keyword.segment_files import (
     write_error,
     write_note,
 )
-from findling.stores.keyword.term_weights import LiveIndex, SegmentStatistics
+from findling.stores.keyword.term_weights import KeywordWords, LiveIndex, SegmentStatistics
 from findling.text.query.tree import asks_for_text
 
 _HEAP_BYTES = 64_000_000
@@ -354,8 +354,8 @@ class TantivyLeg(IndexedLeg):
             return query
         state = self._state
         forms = self._forms.read(self._opstamp) if self._fixed is None else None
-        statistics = SegmentStatistics(self._counted(), self._index.schema, self._reading, forms)
-        query = KeywordQuery(tantivy.Query, self._index.schema, statistics, self._scoring)
+        words = KeywordWords(self._counted(), self._index.schema, self._reading, forms)
+        query = KeywordQuery(self._index.schema, words, self._scoring)
         if state == self._state:  # else another thread has committed meanwhile, and it is not for those who come later
             self._query = query
         return query

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from findling.stores.keyword.segment_files import (
     PARTS_FILE,
     LegNote,
     content_end,
+    linked,
     read_state,
     with_footer,
     write_note,
@@ -107,7 +108,7 @@ def _balanced(folder: Path, meta: dict[str, Any], plain: tantivy.Searcher) -> Li
     added = times * alive - entries
     lengths = {field: max(0, times * living[field] - held[field]) for field in FIELDS}
     part = {"segment_id": _BALANCE, "max_doc": added, "deletes": {"num_deleted_docs": added, "opstamp": 1}}
-    with _linked(folder) as view:
+    with linked(file for file in folder.glob("*.*") if file.name not in _OWN) as view:
         for name, data in _balance_files(lengths, fields, added):
             (view / name).write_bytes(data)
         (view / _META).write_text(json.dumps({**meta, "segments": [*parts, part]}))
@@ -162,31 +163,6 @@ def _starts(content: bytes | bytearray, fields: Sequence[str]) -> dict[str, int]
         at += 4
         number()
     return found
-
-
-@contextmanager
-def _linked(folder: Path) -> Iterator[Path]:
-    """A folder of this process alone with links to the files of an index; gone in the end.
-
-    Not by `tempfile`, which takes 5 ms to load: a shell that searches would wait for it after every edit.
-    """
-    places = [place for name in ("TMPDIR", "TEMP") if (place := os.environ.get(name))]
-    view = Path(*places[:1] or ["/tmp"], f"findling-live-{os.urandom(8).hex()}")
-    view.mkdir(mode=0o700)
-    try:
-        for file in folder.glob("*.*"):
-            if file.name not in _OWN:
-                (view / file.name).symlink_to(file.absolute())
-        yield view
-    finally:
-        # Once it has opened an index, a thread of tantivy reads it again, and may leave a lock at this moment: of 400
-        # views, 33 had one.
-        for _ in range(2):
-            with suppress(OSError):
-                for file in view.iterdir():
-                    file.unlink()
-                view.rmdir()
-                break
 
 
 def adopt_index(fresh: Path, folder: Path) -> None:

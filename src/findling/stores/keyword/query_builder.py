@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
-import tantivy
-from tantivy import FieldType, Occur
+from tantivy import DocAddress, FieldType, Occur, Query, Schema, SearchResult
 
 from findling.domain.backends import Scoring
 from findling.domain.errors import InvalidValueError
@@ -31,15 +29,12 @@ from findling.domain.queries import (
 )
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, conditions, dotted, no_property, time_span, values_held
-from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery, unsaid
+from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery, best_of, sum_of, unsaid
 from findling.stores.keyword.segment_files import FORMS_FILE
 from findling.stores.keyword.term_weights import KeywordWords, counted
 from findling.text.analysis.analysis import terms
 from findling.text.analysis.scripts import name_terms
 from findling.text.analysis.stemming import extended_table, forms_table, stemmer_version
-
-if TYPE_CHECKING:
-    from findling.stores.keyword.query_maker import EngineQuery, EngineSchema, QueryMaker, Statistics
 
 _LITERAL = ("name", *[one.name for one in PROPERTIES.values() if one.kind in ("exact", "path")])
 
@@ -61,35 +56,34 @@ def rid_token(rid: str) -> str:
     return _token("rid", rid)
 
 
-def among(schema: tantivy.Schema, query: tantivy.Query, cids: Iterable[int]) -> tantivy.Query:
+def among(schema: Schema, query: Query, cids: Iterable[int]) -> Query:
     """The query for no other chunks than these, at the scores that it gives them."""
-    named = [(Occur.Should, tantivy.Query.term_query(schema, "cid", cid, index_option="basic")) for cid in cids]
-    these = tantivy.Query.const_score_query(tantivy.Query.boolean_query(named), 0.0)
-    return tantivy.Query.boolean_query([(Occur.Must, query), (Occur.Must, these)])
+    named = [(Occur.Should, Query.term_query(schema, "cid", cid, index_option="basic")) for cid in cids]
+    these = Query.const_score_query(Query.boolean_query(named), 0.0)
+    return Query.boolean_query([(Occur.Must, query), (Occur.Must, these)])
 
 
-def everything(make: QueryMaker) -> EngineQuery:
+def everything() -> Query:
     """A query for every chunk, without a score."""
-    return make.const_score_query(make.all_query(), 0.0)
+    return Query.const_score_query(Query.all_query(), 0.0)
 
 
 class KeywordScope:
     """Builds queries about resources against one state of the index. None of them adds to a score."""
 
-    def __init__(self, make: QueryMaker, schema: EngineSchema, statistics: Statistics) -> None:
-        self._make = make
+    def __init__(self, schema: Schema, words: KeywordWords) -> None:
         self._schema = schema
-        self._statistics = statistics
+        self._words = words
         self._paths: list[tuple[str, str]] | None = None
 
-    def query(self, node: Field | Range) -> EngineQuery:
+    def query(self, node: Field | Range) -> Query:
         """The chunks of the resources for which it holds. Raises InvalidValueError for an unknown property."""
         if isinstance(node, Range):
             span = time_span(node)
-            return everything(self._make) if span is None else self._changed_within(span)
+            return everything() if span is None else self._changed_within(span)
         if node.name == "cid":
-            cids = self._make.term_set_query(self._schema, "cid", [int(value) for value in node.values])
-            return self._make.const_score_query(cids, 0.0)
+            cids = Query.term_set_query(self._schema, "cid", [int(value) for value in node.values])
+            return Query.const_score_query(cids, 0.0)
         if node.name == "folder":
             return self._any_of([_token("path", folder) for folder in node.values])
         if node.name not in COMPARED:
@@ -102,27 +96,25 @@ class KeywordScope:
         values = dotted(node.values) if kind == "ending" else node.values
         return self._any_of([_token(node.name, value) for value in values])
 
-    def named(self, text: str, worth: float) -> EngineQuery | None:
+    def named(self, text: str, worth: float) -> Query | None:
         """The file that the text names, with or without its extension or folder, at a score; None if there is none."""
         token = _token("name", named_file(text))
-        if not self._statistics.frequency("scope", token):
+        if not self._words.frequency("scope", token):
             return None
-        return self._make.const_score_query(self.term("scope", token), worth)
+        return Query.const_score_query(self.term("scope", token), worth)
 
-    def _any_of(self, tokens: list[str]) -> EngineQuery:
-        return self._make.const_score_query(self._make.term_set_query(self._schema, "scope", tokens), 0.0)
+    def _any_of(self, tokens: list[str]) -> Query:
+        return Query.const_score_query(Query.term_set_query(self._schema, "scope", tokens), 0.0)
 
-    def _changed_within(self, span: tuple[int, int]) -> EngineQuery:
-        query = self._make.range_query(self._schema, "updated", FieldType.Integer, *span, True, False)
-        return self._make.const_score_query(query, 0.0)
+    def _changed_within(self, span: tuple[int, int]) -> Query:
+        query = Query.range_query(self._schema, "updated", FieldType.Integer, *span, True, False)
+        return Query.const_score_query(query, 0.0)
 
-    def _written_by(self, values: Iterable[str]) -> EngineQuery:
+    def _written_by(self, values: Iterable[str]) -> Query:
         """Any author among whose names all of one value are."""
         asked = [names for value in values if (names := terms(value))]
-        each = [
-            self._make.boolean_query([(Occur.Must, self.term("author", name)) for name in names]) for names in asked
-        ]
-        return self._make.const_score_query(self._make.boolean_query([(Occur.Should, query) for query in each]), 0.0)
+        each = [Query.boolean_query([(Occur.Must, self.term("author", name)) for name in names]) for names in asked]
+        return Query.const_score_query(Query.boolean_query([(Occur.Should, query) for query in each]), 0.0)
 
     def _tokens_of_paths(self, node: Field) -> list[str]:
         """The files and folders for which it holds, without what lies in one of these folders."""
@@ -130,7 +122,7 @@ class KeywordScope:
         # end at 1,000 states, which is a name of 300 letters.
         holds = condition(node, lambda _, accepts: accepts)
         if self._paths is None:
-            tokens = [token for token, _ in self._statistics.begun("scope", "path=")]
+            tokens = [token for token, _ in self._words.begun("scope", "path=")]
             # The content of a folder comes right after it, not after files with a similar name.
             self._paths = sorted(((_value(token), token) for token in tokens), key=lambda path: path[0].split("/"))
         found: list[str] = []
@@ -141,9 +133,9 @@ class KeywordScope:
                 above = f"{path}/" if path else above
         return found
 
-    def term(self, field: str, token: str) -> EngineQuery:
+    def term(self, field: str, token: str) -> Query:
         """The chunks with one term in a field."""
-        return self._make.term_query(self._schema, field, token, index_option="basic")
+        return Query.term_query(self._schema, field, token, index_option="basic")
 
 
 def named_file(text: str) -> str:
@@ -236,7 +228,7 @@ _NO_FILTERS = Filters()
 class BuiltQuery(NamedTuple):
     """A query (None when nothing can match), the most it can score, and the forms of each term that is asked for."""
 
-    query: EngineQuery | None
+    query: Query | None
     ceiling: float
     forms: dict[str, tuple[str, ...]]
 
@@ -244,19 +236,12 @@ class BuiltQuery(NamedTuple):
 class KeywordQuery:
     """Builds queries against one state of the index, whose statistics and vocabulary it asks."""
 
-    def __init__(self, make: QueryMaker, schema: EngineSchema, statistics: Statistics, scoring: Scoring) -> None:
-        self._make = make
-        self.words = KeywordWords(statistics)
+    def __init__(self, schema: Schema, words: KeywordWords, scoring: Scoring) -> None:
+        self.words = words
         self._schema = schema
-        self._scope = KeywordScope(make, schema, statistics)
+        self._scope = KeywordScope(schema, words)
         self._scoring = scoring
         self._memory: Memory = {}
-
-    def branch(self) -> KeywordQuery:
-        """One that knows the same, and whatever it learns besides is its own."""
-        other = copy(self)
-        other.words, other._scope, other._memory = copy(self.words), copy(self._scope), {**self._memory}
-        return other
 
     def build(self, node: Node, filters: Filters, weights: Mapping[str, float] | None = None) -> BuiltQuery:
         """The query for a tree under filters; `weights` are those of single fields that differ.
@@ -269,12 +254,12 @@ class KeywordQuery:
         if query is None or limits is None:
             return BuiltQuery(None, ceiling, leaves.forms)
         if limits:
-            query = self._make.boolean_query([(Occur.Must, query), *limits])
+            query = Query.boolean_query([(Occur.Must, query), *limits])
         return BuiltQuery(query, ceiling, leaves.forms)
 
     def defining(
         self, names: Iterable[str], node: Node | None, filters: Filters, weights: Mapping[str, float] | None = None
-    ) -> EngineQuery | None:
+    ) -> Query | None:
         """The query for chunks under filters that define any of the names; with the scores of a tree, if any."""
         each = [
             [(Occur.Must, self._scope.term("defines", term)) for term in name_terms(name).split()] for name in names
@@ -282,18 +267,18 @@ class KeywordQuery:
         limits = self._limits(filters, weights)
         if not each or limits is None:
             return None
-        defined = self._make.boolean_query([(Occur.Should, self._make.boolean_query(both)) for both in each])
+        defined = Query.boolean_query([(Occur.Should, Query.boolean_query(both)) for both in each])
         ranked = None if node is None else self._part(node, self._leaves(weights)).query
-        clauses = [(Occur.Must, self._make.const_score_query(defined, 0.0)), *limits]
-        return self._make.boolean_query(clauses if ranked is None else [*clauses, (Occur.Should, ranked)])
+        clauses = [(Occur.Must, Query.const_score_query(defined, 0.0)), *limits]
+        return Query.boolean_query(clauses if ranked is None else [*clauses, (Occur.Should, ranked)])
 
-    def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, EngineQuery]] | None:
-        clauses: list[tuple[Occur, EngineQuery]] = []
+    def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, Query]] | None:
+        clauses: list[tuple[Occur, Query]] = []
         for node in conditions(filters) if filters != _NO_FILTERS else ():
             is_excluded = isinstance(node, Not)
             query = self._part(node.node if isinstance(node, Not) else node, self._leaves(weights)).query
             if query is not None:
-                query = query if isinstance(node, CONDITIONS) else self._make.const_score_query(query, 0.0)
+                query = query if isinstance(node, CONDITIONS) else Query.const_score_query(query, 0.0)
                 clauses.append((Occur.MustNot if is_excluded else Occur.Must, query))
             elif not is_excluded:
                 return None
@@ -317,21 +302,17 @@ class KeywordQuery:
         queries = [part.query for part in parts if part.query is not None]
         ceilings = [part.ceiling for part in parts]
         ceiling = max(ceilings, default=0.0) * unsaid(node) if isinstance(node, Same) else sum(ceilings)
-        if len(queries) < 2:
-            return ScoredQuery(queries[0] if queries else None, ceiling)
-        if isinstance(node, Same):
-            return ScoredQuery(self._make.disjunction_max_query(queries, 0.0), ceiling)
-        return ScoredQuery(self._make.boolean_query([(Occur.Should, query) for query in queries]), ceiling)
+        return ScoredQuery(best_of(queries, 0.0) if isinstance(node, Same) else sum_of(queries), ceiling)
 
     def _counted(self, nodes: Iterable[Node], leaves: Leaves) -> list[ScoredQuery]:
         """The parts of nodes; a word that is said more than once is one part that counts more."""
-        return [self._part(node, leaves).said(weight, self._make) for node, weight in counted(nodes)]
+        return [self._part(node, leaves).said(weight) for node, weight in counted(nodes)]
 
     def _all(self, nodes: tuple[Node, ...], leaves: Leaves) -> ScoredQuery:
         parts = self._counted((node for node in nodes if not isinstance(node, Not)), leaves)
         ceiling = sum(part.ceiling for part in parts)
-        clauses: list[tuple[Occur, EngineQuery]] = []
-        for part in parts or [ScoredQuery(everything(self._make))]:
+        clauses: list[tuple[Occur, Query]] = []
+        for part in parts or [ScoredQuery(everything())]:
             if part.query is None:
                 return ScoredQuery(None, ceiling)
             clauses.append((Occur.Must, part.query))
@@ -340,20 +321,20 @@ class KeywordQuery:
                 # An exclusion is neither asked for nor part of the ceiling.
                 excluded = self._part(node.node, leaves.aside()).query
                 clauses += [] if excluded is None else [(Occur.MustNot, excluded)]
-        return ScoredQuery(clauses[0][1] if len(clauses) == 1 else self._make.boolean_query(clauses), ceiling)
+        return ScoredQuery(clauses[0][1] if len(clauses) == 1 else Query.boolean_query(clauses), ceiling)
 
     def _leaves(self, weights: Mapping[str, float] | None) -> Leaves:
         scoring = self._scoring._replace(weights={**self._scoring.weights, **weights}) if weights else self._scoring
         if len(self._memory) > _REMEMBERED:
             self._memory.clear()
-        return Leaves(self._make, self._schema, self.words, self._scope.named, scoring, self._memory)
+        return Leaves(self._schema, self.words, self._scope.named, scoring, self._memory)
 
 
 _FEW_HITS = 1_000
 """More hits than that are worth switching the collector off."""
 
 
-def hits_of(result: tantivy.SearchResult, total: int) -> list[tuple[float | None, tantivy.DocAddress]]:
+def hits_of(result: SearchResult, total: int) -> list[tuple[float | None, DocAddress]]:
     """The hits of a result, many without a search for garbage among them, which takes half of the time."""
     if total <= _FEW_HITS:
         return result.hits

@@ -13,8 +13,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from time import monotonic, time
@@ -23,6 +23,7 @@ from zlib import crc32
 
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.values import read_json
+from findling.stores.filesystem import FileStamp, stamp_of
 from findling.text.analysis.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ LAYOUT = 6
 NOTE_FILE = "absorbed.json"
 
 
-def made_for(store_id: str, unit: str, layout: int = LAYOUT) -> str:
+def made_for(store_id: str, unit: str) -> str:
     """The mark of an index of this store and unit, as this version makes it."""
-    return f"{layout}|{FINGERPRINT}|{unit}|{store_id}"
+    return f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
 
 
 class LegNote(NamedTuple):
@@ -91,13 +92,9 @@ def has_deleted(folder: Path) -> bool:
     return False
 
 
-def files_of(folder: Path) -> tuple[int, ...]:
-    """The inode, time and size of the list of an index's files; empty without one."""
-    try:
-        status = (folder / "meta.json").stat()
-    except OSError:
-        return ()
-    return status.st_ino, status.st_mtime_ns, status.st_size
+def files_of(folder: Path) -> FileStamp:
+    """The marks of the list of an index's files; empty without one."""
+    return stamp_of(folder / "meta.json")
 
 
 def write_note(folder: Path, note: LegNote) -> None:
@@ -190,7 +187,7 @@ class OpenedIndex(NamedTuple):
 
     tantivy_index: tantivy.Index
     seq: int | None = None
-    files: tuple[int, ...] = ()
+    files: FileStamp = ()
     opstamp: int = 0
 
 
@@ -238,13 +235,32 @@ def _open_folder(folder: Path) -> tantivy.Index:
             raise
     # tantivy locks a folder for a moment even to read it. Where it may not, a folder of links to the files will do:
     # once opened, they are mapped into memory and the links are no longer needed.
-    import tempfile
+    with linked(folder.glob("[!.]*")) as links:
+        return _reloaded_on_demand(tantivy.Index.open(str(links)))
 
-    # A lock that tantivy leaves behind at that moment goes with the next cleaning of the temporary folder.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as links:
-        for file in folder.glob("[!.]*"):
-            (Path(links) / file.name).symlink_to(file)
-        return _reloaded_on_demand(tantivy.Index.open(links))
+
+@contextmanager
+def linked(files: Iterable[Path]) -> Iterator[Path]:
+    """A folder of this process alone with links to files; gone in the end.
+
+    Not by `tempfile`, which takes 5 ms to load: a shell that searches would wait for it after every edit.
+    """
+    places = [place for name in ("TMPDIR", "TEMP") if (place := os.environ.get(name))]
+    view = Path(*places[:1] or ["/tmp"], f"findling-live-{os.urandom(8).hex()}")
+    view.mkdir(mode=0o700)
+    try:
+        for file in files:
+            (view / file.name).symlink_to(file.absolute())
+        yield view
+    finally:
+        # Once it has opened an index, a thread of tantivy reads it again, and may leave a lock at this moment: of 400
+        # views, 33 had one.
+        for _ in range(2):
+            with suppress(OSError):
+                for file in view.iterdir():
+                    file.unlink()
+                view.rmdir()
+                break
 
 
 def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
@@ -288,10 +304,7 @@ def unsound_part(folder: Path, most: float = inf) -> str:
 
 
 def _checked(folder: Path) -> dict[str, tuple[int, ...]]:
-    try:
-        rows = re.findall(r"^(\S+)\t(\d+)\t(\d+)\t(\d+)\t([01])$", (folder / _CHECKED_FILE).read_text("latin-1"), re.M)
-    except OSError:
-        return {}
+    rows = _rows(folder / _CHECKED_FILE, r"^(\S+)\t(\d+)\t(\d+)\t(\d+)\t([01])$")
     return {name: tuple(map(int, values)) for name, *values in rows}
 
 
@@ -322,11 +335,15 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def _noted(folder: Path) -> dict[str, int]:
+    return {name: int(found) for name, found in _rows(folder / PARTS_FILE, r"^(\S+)\t(-?\d+)$")}
+
+
+def _rows(file: Path, form: str) -> list[tuple[str, ...]]:
+    """The lines of a file that have a form; none without one."""
     try:
-        rows = re.findall(r"^(\S+)\t(-?\d+)$", (folder / PARTS_FILE).read_text("latin-1"), re.MULTILINE)
+        return re.findall(form, file.read_text("latin-1"), re.MULTILINE)
     except OSError:
-        return {}
-    return {name: int(found) for name, found in rows}
+        return []
 
 
 def _is_sound(part: Path, noted: int | None) -> bool:

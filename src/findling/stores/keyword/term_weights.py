@@ -19,7 +19,6 @@ from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import forms_prefix, same_stem, table_forms
 
 if TYPE_CHECKING:
-    from findling.stores.keyword.query_maker import Statistics
     from findling.text.analysis.spelling import Spellings
 
 INFLECTED = 0.8
@@ -138,7 +137,7 @@ _MOST_FREQUENCIES = 20_000
 
 
 class SegmentStatistics:
-    """Implements `Statistics` for one state of a tantivy index."""
+    """The vocabulary of one state of a tantivy index. Every question may raise CorruptError."""
 
     def __init__(
         self, live: LiveIndex, schema: tantivy.Schema, reading: DamageGuard, forms: bytes | None = None
@@ -147,7 +146,7 @@ class SegmentStatistics:
         self._schema = schema
         self._reading = reading
         self._frequencies: dict[tuple[str, str], int] = {}
-        self._forms = forms
+        self._table = forms
         with reading:
             self.entries = self._searcher.num_docs
 
@@ -199,9 +198,9 @@ class SegmentStatistics:
     def related(self, term: str, fields: Sequence[str]) -> dict[str, dict[str, int]]:
         """By field, the terms with the stem of a term and others around them, in order, with their frequencies."""
         prefix = forms_prefix(term)
-        if self._forms is None:
+        if self._table is None:
             return {field: dict(self.begun(field, prefix, _VOCABULARY_WINDOW)) for field in fields}
-        words = [word for word in table_forms(self._forms, term) if word.startswith(prefix)]
+        words = [word for word in table_forms(self._table, term) if word.startswith(prefix)]
         ask = self.frequency if self._weighed else self._searcher.doc_freq
         with self._reading:
             return {field: {word: found for word in words if (found := ask(field, word))} for field in fields}
@@ -215,33 +214,22 @@ class SegmentStatistics:
         return found
 
 
-class KeywordWords:
-    """Answers from one state of the index."""
+class KeywordWords(SegmentStatistics):
+    """The words of one state of the index, in their forms and spellings."""
 
-    def __init__(self, statistics: Statistics) -> None:
-        self._statistics = statistics
-        self._entries = statistics.entries
-        self._spellings: Spellings | None = None
-
-    def frequency(self, field: str, term: str) -> int:
-        """The frequency of a term in a field."""
-        return self._statistics.frequency(field, term)
-
-    def scale(self, field: str, terms: Sequence[str]) -> float:
-        """The rarity of terms as one, as a share of what the engine takes it for."""
-        return self._statistics.scale(field, terms)
+    _spellings: Spellings | None = None
 
     def fields(self, term: str, fields: Sequence[str]) -> tuple[str, ...]:
         """Those of the fields in which a term stands."""
-        return tuple(field for field in fields if self._statistics.frequency(field, term))
+        return tuple(field for field in fields if self.frequency(field, term))
 
     def idf(self, frequency: int) -> float:
         """The rarity of a word of this frequency."""
-        return _idf(min(frequency, self._entries), self._entries)
+        return _idf(min(frequency, self.entries), self.entries)
 
     def spread(self, forms: Iterable[Form]) -> int:
         """The frequency of the forms as one word."""
-        return min(self._entries, sum(form.frequency for form in forms))
+        return min(self.entries, sum(form.frequency for form in forms))
 
     def inflected(self, term: str, fields: Sequence[str]) -> Forms:
         """The forms of a word; of one character of an unspaced script, the terms that begin with it.
@@ -252,7 +240,7 @@ class KeywordWords:
             standing: Mapping[str, Mapping[str, int]] = self._begun(term, fields)
             found = _main_counts(standing)
         elif len(term) > 2 and term.isalpha():
-            standing = self._statistics.related(term, fields)
+            standing = self.related(term, fields)
             nearby = _main_counts(standing)
             found = {form: nearby[form] for form in same_stem(term, [*nearby])}
         else:
@@ -261,7 +249,7 @@ class KeywordWords:
             found[term] = self.frequency(fields[0], term)
         return self._forms(found, [*_frequent(found, MOST_FORMS), term], fields, {term: 1.0}, standing)
 
-    def begun(self, prefix: str, fields: Sequence[str]) -> Forms:
+    def beginning(self, prefix: str, fields: Sequence[str]) -> Forms:
         """The words that begin so."""
         standing = self._begun(prefix, fields)
         found = _main_counts(standing)
@@ -284,7 +272,7 @@ class KeywordWords:
 
     def beginnings(self, prefix: str, field: str, most: int) -> list[str]:
         """Regular expressions for the words of a field that begin so, each for at most so many of them."""
-        words = [word for word, _ in self._statistics.begun(field, prefix)]
+        words = [word for word, _ in self.begun(field, prefix)]
         if len(words) <= most:
             return [f"{re.escape(prefix)}.*"] if words else []
         longer = sorted({word[: len(prefix) + 1] for word in words if word != prefix})
@@ -306,14 +294,14 @@ class KeywordWords:
     def _begun_anywhere(self, prefix: str) -> list[tuple[str, int]]:
         found: dict[str, int] = {}
         for field in FIELDS:
-            for word, count in self._statistics.begun(field, prefix):
+            for word, count in self.begun(field, prefix):
                 if found.get(word, 0) < count:
                     found[word] = count
-        return [(word, min(count, self._entries)) for word, count in found.items()]
+        return [(word, min(count, self.entries)) for word, count in found.items()]
 
     def _begun(self, prefix: str, fields: Sequence[str]) -> dict[str, dict[str, int]]:
         """By field, the words that begin so with their frequencies."""
-        return {field: dict(self._statistics.begun(field, prefix)) for field in fields}
+        return {field: dict(self.begun(field, prefix)) for field in fields}
 
     def _forms(
         self,
@@ -345,7 +333,7 @@ class KeywordWords:
         ]
         for form in scored:
             if form.frequency:  # else a list of terms that was cut off may lack it
-                self._statistics.note(fields[0], form.text, form.frequency)
+                self.note(fields[0], form.text, form.frequency)
         known = dict.fromkeys([*(form.text for form in scored), *_frequent(found, _MOST_KNOWN)])
         return Forms(scored, tuple(known), len(scored) < len(found))
 

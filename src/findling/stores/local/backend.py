@@ -13,6 +13,7 @@ from zlib import crc32
 
 from findling.domain.backends import EXACT, KEYWORD, VIEWS, BackendLock, Capabilities, StoreIdentity
 from findling.domain.errors import DiskFullError, FindlingError, NotIndexedError, ReadOnlyError, StoreDamagedError
+from findling.stores.filesystem import FileErrors, FileStamp, stamp_of, write_whole
 from findling.stores.local.legs import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, folder_legs, forget_identity
 from findling.stores.sqlite.store import SqliteStore
 
@@ -75,7 +76,7 @@ class LocalBackend(LocalLegs):
         self.snapshot_bytes = 0
         # Every question looks at them five times, and to make a path takes longer than the look.
         self._files = folder / STORE_FILE, folder / f"{STORE_FILE}-wal"
-        self._opened_file: tuple[int, ...] = ()
+        self._opened_file: FileStamp = ()
         self._no_room: DiskFullError | None = None
 
     def exists(self) -> bool:
@@ -151,8 +152,6 @@ class LocalBackend(LocalLegs):
 
     def put_store_aside(self) -> str | None:
         """Rename a damaged store, for recovery by hand; return its path, if there was one."""
-        from findling.stores.filesystem import FileErrors
-
         path, aside = self.folder / STORE_FILE, self.folder / DAMAGED_FILE
         had_store = bool(_store_bytes(path))
         forget_identity(self.folder)
@@ -164,7 +163,7 @@ class LocalBackend(LocalLegs):
         return str(aside) if had_store else None
 
     def version(self) -> Hashable:
-        return tuple(map(_stamp, self._files))
+        return tuple(map(stamp_of, self._files))
 
     def is_replaced(self) -> bool:
         return self._opened_file != self._file()
@@ -180,16 +179,8 @@ class LocalBackend(LocalLegs):
 
             save_daily(self.folder, self.snapshot_bytes)
 
-    def _file(self) -> tuple[int, ...]:
-        return _stamp(self._files[0])[:2]
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return ()
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+    def _file(self) -> FileStamp:
+        return stamp_of(self._files[0])[:2]
 
 
 def _way_back(folder: Path) -> str:
@@ -203,10 +194,8 @@ def _way_back(folder: Path) -> str:
 
 def _store_bytes(store: Path) -> int | None:
     """The size of the store; None when it is missing."""
-    try:
-        return store.stat().st_size
-    except OSError:
-        return None
+    found = stamp_of(store)
+    return found[-1] if found else None
 
 
 _SIGNS = ("manifest.json", "snapshots", "keyword/meta.json", "keyword-page/meta.json")
@@ -236,8 +225,6 @@ def note_identity(folder: Path, store: TruthStore) -> Identity:
 
     The note is not synced: an older one after a power cut does no harm.
     """
-    from findling.stores.filesystem import write_whole
-
     found = Identity(store.get_meta("store_id") or "", store.seq(), store.made_counts())
     if found == read_identity(folder):
         return found

@@ -38,18 +38,9 @@ __all__ = [
 _LEAST_BYTES = 4 << 20
 """The least unused space that makes a rewrite worthwhile."""
 
-_OTHER_FILES = frozenset(
-    {
-        "write.lock",
-        "refine.lock",
-        "snapshot.lock",
-        "upkeep.lock",
-        "waiting.lock",
-        "snapshots",
-        "manifest.json",
-        IDENTITY_FILE,
-    }
-)
+_LOCKS = tuple(f"{name}.lock" for name in ("write", "refine", "upkeep", "waiting"))
+
+_OTHER_FILES = frozenset({*_LOCKS, "snapshot.lock", "snapshots", "manifest.json", IDENTITY_FILE})
 
 _UNUSED_S = 30 * 86_400.0
 """The age from which on a part without writes counts as unused."""
@@ -180,15 +171,7 @@ def _part(top: str) -> str:
     return next((legs.label for name, legs in folder_legs(Path()).items() if top.startswith(name)), "other")
 
 
-_NOT_COPIED = (
-    "write.lock",
-    "refine.lock",
-    "upkeep.lock",
-    "waiting.lock",
-    STORE_FILE,
-    f"{STORE_FILE}-wal",
-    f"{STORE_FILE}-shm",
-)
+_NOT_COPIED = (*_LOCKS, STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")
 
 
 def copy_folder(source: Path, target: Path) -> None:

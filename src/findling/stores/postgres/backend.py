@@ -68,6 +68,7 @@ class _SeenWorkspace(NamedTuple):
 
 
 _looked_up: dict[tuple[str, str], _SeenWorkspace] = {}
+"""Workspaces as this process has looked them up, by database and name: a command has several backends of one place."""
 
 
 class PostgresBackend(LocalLegs):
@@ -80,6 +81,7 @@ class PostgresBackend(LocalLegs):
         super().__init__(folder)
         self.place = parse_place(url)
         self.url = self.place.shown  # messages name it
+        self._key = self.place.dsn, self.place.workspace
         self._connected: PostgresConnections | None = None
         self._opened: _SeenWorkspace | None = None
         self._before: Hashable = None
@@ -136,7 +138,7 @@ class PostgresBackend(LocalLegs):
             return store
         self._opened = self._look()
         if self._opened.number != store.connections.ws:  # another one has its name since
-            self._seen = None
+            _looked_up.pop(self._key, None)
             self._opened = self._look()
         return store
 
@@ -147,13 +149,13 @@ class PostgresBackend(LocalLegs):
 
         before()
         create_workspace(self.place)
-        self._seen = None
+        _looked_up.pop(self._key, None)
 
     def identify(self, store: TruthStore, *, accepts_older: bool = False) -> None:
         if (life := self._unknown_life(store)) is not None:
             store.set_meta("store_id", os.urandom(8).hex())
             store.set_meta(_BORN, life)
-            self._seen = None
+            _looked_up.pop(self._key, None)
             self._opened = self._look()
         self._before = self._version_of(store)
         self._fetching = get_ident(), store
@@ -277,25 +279,14 @@ class PostgresBackend(LocalLegs):
     @property
     def _connections(self) -> PostgresConnections:
         if self._connected is None:
-            self._connected, seen = PostgresConnections(self.place), self._seen
+            self._connected, seen = PostgresConnections(self.place), _looked_up.get(self._key)
             if seen is not None and seen.number is not None:
                 self._connected.know(seen.number, seen.format, seen.store_id)
         return self._connected
 
-    @property
-    def _seen(self) -> _SeenWorkspace | None:
-        """The workspace as this process has looked it up: a command has several backends of one place."""
-        return _looked_up.get((self.place.dsn, self.place.workspace))
-
-    @_seen.setter
-    def _seen(self, seen: _SeenWorkspace | None) -> None:
-        _looked_up.pop((self.place.dsn, self.place.workspace), None)
-        if seen is not None:
-            _looked_up[self.place.dsn, self.place.workspace] = seen
-
     def _look(self) -> _SeenWorkspace:
         """The workspace as it was a moment ago at most."""
-        seen = self._seen
+        seen = _looked_up.get(self._key)
         is_fresh = seen is not None and time.monotonic() - seen.at < _TRUSTED_S
         if seen and is_fresh and (self._connected is None or (seen.number and self._connected.is_of(seen.number))):
             return seen
@@ -305,12 +296,13 @@ class PostgresBackend(LocalLegs):
         if number is None:
             return _SeenWorkspace(time.monotonic(), None)  # asked anew each time: others may create it now
         row = self._connections.row("SELECT value FROM findling.meta WHERE ws = %s AND key = 'store_id'", (number,))
-        format_ = self._connections.format
-        self._seen = seen = _SeenWorkspace(time.monotonic(), number, row[0] if row else None, format_)
+        format_, store_id = self._connections.format, row[0] if row else None
+        seen = _looked_up[self._key] = _SeenWorkspace(time.monotonic(), number, store_id, format_)
         return seen
 
     def _let_go(self) -> None:
         """Forget the number of the workspace."""
-        connected, self._connected, self._seen = self._connected, None, None
+        connected, self._connected = self._connected, None
+        _looked_up.pop(self._key, None)
         if connected is not None:
             connected.close()

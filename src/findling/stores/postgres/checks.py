@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import FindlingError
@@ -47,12 +48,7 @@ WHERE c.relnamespace = to_regnamespace('findling') AND c.relkind IN ('r', 'p') A
 def examine_server(place: PostgresPlace, workspace: PostgresConnections) -> Iterator[Check]:
     """Examine the server of a place, and copies of the legs of a workspace there. An error is a check, too."""
     try:
-        connection = connect(place)
-    except FindlingError as error:
-        yield Check(name="server", ok=False, detail=error.message, hint=error.hint)
-        return
-    try:
-        with PostgresErrors(place), connection.transaction():
+        with closing(connect(place)) as connection, PostgresErrors(place), connection.transaction():
             connection.execute(SAFE_PATH)
             yield from _server(connection, place)
         with PostgresErrors(place):
@@ -60,8 +56,6 @@ def examine_server(place: PostgresPlace, workspace: PostgresConnections) -> Iter
         yield _copies(workspace)
     except FindlingError as error:
         yield Check(name="server", ok=False, detail=error.message, hint=error.hint)
-    finally:
-        connection.close()
 
 
 def _pooler(place: PostgresPlace) -> Iterator[Check]:

@@ -8,7 +8,6 @@ been silent for 10 s, as a host that sleeps is.
 
 from __future__ import annotations
 
-import atexit
 import os
 import socket
 import threading
@@ -16,11 +15,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from findling.domain.errors import LockedError, WorkspaceError
-from findling.stores.postgres.server.connections import ENDLESS, SAFE_PATH, connect
-from findling.stores.postgres.server.errors import PostgresErrors, is_lost
+from findling.domain.errors import LockedError
+from findling.stores.postgres.server.connections import ENDLESS, SAFE_PATH, pool_of
+from findling.stores.postgres.server.errors import PostgresErrors
 from findling.stores.postgres.server.fences import draw_fence, drop_fence, end_stopped_writes, forget_fences
 from findling.stores.postgres.server.places import PostgresPlace, load_psycopg
 
@@ -28,13 +27,12 @@ if TYPE_CHECKING:
     from findling.stores.lock import WriteLock
     from findling.stores.postgres.server.connections import Connection
 
+_T = TypeVar("_T")
+
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.02
 
 _WRITE_S = 1.0
 """The least patience with a write of an earlier holder that is under way."""
-
-_MOST_IDLE = 2
-"""Connections that a process keeps for its next lock: to open one takes 5 ms, a write 10."""
 
 _LEASE_S, _BEAT_S = 10, 2.0
 """Seconds of silence after which the server takes a lock away, and between two signs of life of its holder."""
@@ -59,7 +57,7 @@ class PostgresLock:
     """One lock of a workspace, by its name. `local` excludes the processes of this host, and names the holder."""
 
     def __init__(self, place: PostgresPlace, name: str, local: WriteLock) -> None:
-        self._place, self._local = place, local
+        self._place, self._local, self._pool = place, local, pool_of(place)
         self._key = int.from_bytes(blake2b(f"{place.workspace}\0{name}".encode(), digest_size=8).digest(), signed=True)
         self._is_fenced = name == "write"
         self._connection: Connection | None = None
@@ -92,7 +90,7 @@ class PostgresLock:
             return False
         finally:
             if connection is not None and self._connection is None:
-                _give_back(self._place, connection)
+                self._pool.give_back(connection)
 
     def lend(self) -> None:
         """Leave the lock to other hosts until it is acquired again; other processes of this one stay excluded."""
@@ -101,7 +99,7 @@ class PostgresLock:
             if self._is_fenced:
                 drop_fence(self._place)
             _be_silent(connection)
-            _give_back(self._place, connection)
+            self._pool.give_back(connection)
 
     def release(self) -> None:
         """Release the lock; fine when it is not held."""
@@ -112,12 +110,8 @@ class PostgresLock:
         """The host and the process that hold the lock, and for how long, for messages; empty when nobody does."""
         if (process := self.holder()) is not None:
             return f"process {process} of this host"
-        with self._errors:
-            other, _ = _take(self._place)
-            try:
-                row = other.execute(_HOLDER.format(self._key).encode()).fetchone()
-            finally:
-                _give_back(self._place, other)
+        other, row = self._used_for(lambda one: one.execute(_HOLDER.format(self._key).encode()).fetchone())
+        self._pool.give_back(other)
         return f"{row[0].partition(' on ')[2] or row[0]}, for {row[1] or 0} s" if row else ""
 
     def holder(self) -> int | None:
@@ -132,48 +126,36 @@ class PostgresLock:
 
     def _asked(self, connection: Connection | None) -> tuple[Connection, bool]:
         """Ask the server for the lock, in a transaction that is begun with it; whether nobody had it."""
-        answers: list[bool] = []
         begin = "" if connection is not None else f"{_beginning()}; "
 
-        def ask(one: Connection) -> None:
+        def ask(one: Connection) -> bool:
             # Without parameters: those would leave a portal open, and that a snapshot.
             cursor = one.execute(f"{begin}SELECT pg_catalog.pg_try_advisory_xact_lock({self._key:d})".encode())
             while cursor.nextset():
                 pass
-            answers.append(bool((cursor.fetchone() or (False,))[0]))
+            return cursor.fetchone() == (True,)
 
         if connection is None:
-            return self._used_for(ask), answers[-1]
+            return self._used_for(ask)
         with self._errors:
-            ask(connection)
-        return connection, answers[-1]
+            return connection, ask(connection)
 
     def _turned_away(self, connection: Connection, deadline: float) -> bool:
         """Turn away an earlier holder that has lost the lock, which the caller has just taken."""
         while self._is_fenced:
             try:
-                _give_back(self._place, self._used_for(lambda one: draw_fence(one, self._place, _WRITE_S)))
+                self._pool.give_back(self._used_for(lambda one: draw_fence(one, self._place, _WRITE_S))[0])
                 break
             except LockedError:  # an earlier holder writes, or sleeps in the middle of it
                 if time.monotonic() > deadline:
                     raise
-                _give_back(self._place, self._used_for(lambda one: end_stopped_writes(one, self._place)))
+                self._pool.give_back(self._used_for(lambda one: end_stopped_writes(one, self._place))[0])
                 with self._errors:
                     connection.execute("")
         return True
 
-    def _used_for(self, use: Callable[[Connection], object]) -> Connection:
-        """A connection after its first use; one that was lost while it was idle is replaced."""
-        while True:
-            connection, is_new = _take(self._place)
-            try:
-                with self._errors:
-                    use(connection)
-                return connection
-            except WorkspaceError as error:
-                _give_back(self._place, connection)
-                if is_new or error.__cause__ is None or not is_lost(error.__cause__):
-                    raise
+    def _used_for(self, use: Callable[[Connection], _T]) -> tuple[Connection, _T]:
+        return self._pool.used_for(use, self._errors)
 
 
 def _beginning() -> str:
@@ -183,8 +165,6 @@ def _beginning() -> str:
 
 
 _guard = threading.Lock()
-_idle: dict[tuple[str, bool], list[Connection]] = {}
-_used: set[Connection] = set()
 _leased: dict[Connection, threading.Lock] = {}
 """Connections that hold a lock; each with a lock of its own for whoever uses it."""
 _speaker: threading.Thread | None = None
@@ -225,57 +205,11 @@ def _speak() -> None:
                     connection.execute("")
 
 
-def _take(place: PostgresPlace) -> tuple[Connection, bool]:
-    """A connection, and whether it was opened for this."""
-    with _guard:
-        kept = _idle.get((place.dsn, place.is_pooled))
-        connection = kept.pop() if kept else None
-        if connection is not None:
-            _used.add(connection)
-            return connection, False
-    connection = connect(place)
-    with _guard:
-        _used.add(connection)
-    return connection, True
-
-
-def _give_back(place: PostgresPlace, connection: Connection) -> None:
-    """End the transaction, and with it the lock; a connection that cannot is closed, which ends it as well."""
-    psycopg = load_psycopg()
-    with _guard:
-        if connection not in _used:
-            return  # the parent's
-        _used.discard(connection)
-    if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-        with suppress(psycopg.Error):
-            connection.execute("ROLLBACK")
-    is_idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-    with _guard:
-        kept = _idle.setdefault((place.dsn, place.is_pooled), [])
-        if is_idle and len(kept) < _MOST_IDLE:
-            kept.append(connection)
-            return
-    connection.close()
-
-
-@atexit.register
-def _close_idle() -> None:
-    for kept in _idle.values():
-        while kept:
-            kept.pop().close()
-
-
 def _leave_to_parent() -> None:
-    # A forked child shares the sockets, so a lock would outlive the parent. psycopg itself leaves them to the parent.
     global _guard, _speaker
     _guard, _speaker = threading.Lock(), None
     _leased.clear()
     forget_fences()
-    for connection in (*_used, *(one for kept in _idle.values() for one in kept)):
-        with suppress(Exception):  # closed already
-            os.close(connection.fileno())
-    _used.clear()
-    _idle.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from findling.stores.postgres.server.connections import PostgresConnections, connect
@@ -24,18 +24,16 @@ def listening(place: PostgresPlace, ws: int) -> Iterator[Callable[[float], objec
 
     Raises WorkspaceError when the server is away.
     """
-    errors, connection = PostgresErrors(place), connect(place)
+    errors = PostgresErrors(place)
+    with closing(connect(place)) as connection:
 
-    def wait(timeout_s: float) -> bool:
-        with errors:
-            return bool([*connection.notifies(timeout=timeout_s, stop_after=1)])
+        def wait(timeout_s: float) -> bool:
+            with errors:
+                return bool([*connection.notifies(timeout=timeout_s, stop_after=1)])
 
-    try:
         with errors:
             connection.execute(f"LISTEN {_channel(ws)}".encode())
         yield wait
-    finally:
-        connection.close()
 
 
 def _channel(ws: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import FindlingError, WorkspaceError
-from findling.stores.filesystem import create_private
+from findling.stores.filesystem import create_private, sync_file
 from findling.stores.sqlite import schema
 from findling.stores.sqlite.connections import StoreErrors, connect, connect_readonly, transaction
 from findling.stores.sqlite.integrity import find_problems
@@ -45,11 +44,7 @@ def _copying(source: Path, target: Path) -> Iterator[tuple[sqlite3.Connection, s
             writer.execute("PRAGMA synchronous = OFF")
             yield reader, writer, header
     with StoreErrors(target):
-        descriptor = os.open(target, os.O_RDWR)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(target)
 
 
 def copy_made(source: Path, target: Path) -> None:

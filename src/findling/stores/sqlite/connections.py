@@ -20,6 +20,7 @@ from findling.domain.errors import (
     StoreDamagedError,
     WorkspaceError,
 )
+from findling.stores.filesystem import disk_full, read_only, stamp_of, translate_file_error
 
 BUSY_SECONDS = 30.0
 """The patience of one connection with another."""
@@ -159,8 +160,6 @@ def _has_log(path: Path) -> bool:
 def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingError | None:
     if isinstance(error, StoreDamagedError):
         return None if str(path) in error.message else _damaged(path, error.message)
-    from findling.stores.filesystem import translate_file_error  # only errors need it
-
     if (translated := translate_file_error(error, path)) is not None:
         return translated
     if isinstance(error, sqlite3.Error):
@@ -171,8 +170,6 @@ def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingErro
 
 
 def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError | None:
-    from findling.stores.filesystem import disk_full, read_only
-
     # The low byte is the kind of error, the rest its detail. What Python's module itself finds carries no code: text
     # that is not UTF-8 is damage, anything else is a bug of ours.
     code = getattr(error, "sqlite_errorcode", None)
@@ -238,11 +235,10 @@ class Connections:
         self.read_errors = StoreErrors(path, way_back, reads=True)
         self.writer: sqlite3.Connection | None = None
         self._path = path
-        self._file = _identity(path)
+        self._file = stamp_of(path)[:2]
         self._readonly = readonly
         self.refusal: FindlingError | None = None
         """The reason why it is only read, where nobody has asked for that."""
-        self._reader = reader
         self._idle = [reader]
         self._readers = 1
         self._most_readers = _MOST_READERS
@@ -355,16 +351,7 @@ class Connections:
         return None
 
     def _is_there(self) -> bool:
-        return self._file is not None and self._file == _identity(self._path)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode of a file; None when there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+        return bool(self._file) and self._file == stamp_of(self._path)[:2]
 
 
 def _begin(connection: sqlite3.Connection, patience_s: float | None) -> None:

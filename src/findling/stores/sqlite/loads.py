@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk, StoredText
@@ -22,7 +22,7 @@ from findling.stores.rows import (
 )
 from findling.stores.sqlite.connections import rows_in
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older
-from findling.stores.validation import CID_LIMIT
+from findling.stores.validation import possible_cids
 from findling.text.chunking.chunk_plan import context_title, in_context
 
 
@@ -55,7 +55,7 @@ def load_chunks(
     A store of an older format has no checksums. Raises StoreDamagedError as `load_documents` does.
     """
     rows_of: dict[int, list[Row]] = {}
-    for row in rows_in(connection, _CHUNKS_NAMED[has_sums], _possible(cids)):
+    for row in rows_in(connection, _CHUNKS_NAMED[has_sums], possible_cids(cids)):
         rows_of.setdefault(row[-1], []).append(row)
     found: dict[int, StoredChunk] = {}
     for id_, characters, *columns, noted in rows_in(connection, _RESOURCES_NAMED[has_sums], rows_of):
@@ -121,7 +121,7 @@ def load_resources(
     `known` are resources of the same state by their numbers; it grows.
     """
     number_of: dict[int, int] = {}
-    number_of.update(rows_in(connection, "SELECT cid, resource FROM chunks WHERE cid IN ({})", _possible(cids)))
+    number_of.update(rows_in(connection, "SELECT cid, resource FROM chunks WHERE cid IN ({})", possible_cids(cids)))
     if missing := set(number_of.values()) - known.keys():
         known.update({row[0]: to_resource(row[1:]) for row in rows_in(connection, _RESOURCES_KNOWN, missing)})
     return {cid: known[number_of[cid]] for cid in cids if cid in number_of}
@@ -149,10 +149,6 @@ def load_counts(connection: sqlite3.Connection) -> dict[str, int]:
         " (SELECT count(*) FROM skipped) FROM resources"
     ).fetchone()
     return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
-
-
-def _possible(cids: Iterable[int]) -> list[int]:
-    return [cid for cid in cids if 0 <= cid < CID_LIMIT]
 
 
 def _chunks(has_sums: bool) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from findling.domain.errors import FindlingError, InvalidValueError, LockedError
+from findling.domain.errors import FindlingError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
@@ -122,18 +122,17 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         return changes
 
     def changes(self, since: int) -> Iterator[Change]:
-        """The changes that a leg at `since` still has to apply. A leg that starts from 0 drops nothing.
+        from findling.stores.change_log import follow
+        from findling.stores.sqlite.writes import load_changes
 
-        Raises InvalidValueError when the log no longer reaches back to `since`, and LockedError when the store is
-        written meanwhile: a leg must see one state of it.
-        """
+        def read(position: int) -> tuple[int, list[Change]]:
+            with self._connections.reading() as connection:
+                latest = schema.read_header(connection).seq
+                return latest, load_changes(connection, since, position, _DOCUMENTS_PER_BATCH)
+
         header = self._header()
-        if 0 < since < header.log_floor:
-            raise InvalidValueError(
-                f"the change log of {self._path} starts at {header.log_floor} and does not reach back to {since}",
-                hint="clear the leg and start from 0",
-            )
-        return self._changes(since, header.seq)
+        span = header.seq, header.log_floor
+        return follow(str(self._path), f"the change log of {self._path}", since, span, read)
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
         with self._connections.reading() as connection:
@@ -304,24 +303,6 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
     def _header(self) -> schema.StoreHeader:
         with self._connections.glancing() as connection:
             return schema.read_header(connection)
-
-    def _changes(self, since: int, latest: int) -> Iterator[Change]:
-        from findling.stores.sqlite.writes import load_changes
-
-        position = since
-        while True:
-            # A transaction per batch: a slow leg must not keep the log from being merged.
-            with self._connections.reading() as connection:
-                if schema.read_header(connection).seq != latest:
-                    raise LockedError(
-                        f"{self._path} was written while its changes were being read",
-                        hint="hold the write lock while a leg catches up",
-                    )
-                batch = load_changes(connection, since, position, _DOCUMENTS_PER_BATCH)
-            if not batch:
-                return
-            yield from batch
-            position = batch[-1].seq
 
 
 _OF_FILES = "WHERE path != '' AND size IS NOT NULL"

@@ -11,14 +11,13 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
-from findling.stores.rows import vector_sum
+from findling.stores.rows import sound_vector, vector_sum
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
 from findling.stores.sqlite.loads import load_chunks
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
-from findling.stores.validation import CID_LIMIT, MOST_WISHES, NO_MODEL, vector_width
+from findling.stores.validation import MOST_WISHES, NO_MODEL, check_width, possible_cids, vector_width
 
 if TYPE_CHECKING:
     from findling.stores.frontiers import Frontier
@@ -49,9 +48,7 @@ class SqliteVectors:
             width = vector_width(model, vectors.values())
             connection.execute("INSERT OR IGNORE INTO models (fingerprint, width) VALUES (?, ?)", (model, width))
             id_, stored = connection.execute("SELECT id, width FROM models WHERE fingerprint = ?", (model,)).fetchone()
-            if stored != width:
-                what = f"vectors of {model} have {stored} bytes, not {width}"
-                raise InvalidValueError(what, hint="drop the old ones first")
+            check_width(model, width, stored)
             connection.executemany(
                 "INSERT OR IGNORE INTO vectors (model, digest, vector, sum) VALUES (?, ?, ?, ?)",
                 [(id_, digest, vector, vector_sum(digest, vector)) for digest, vector in vectors.items()],
@@ -60,8 +57,8 @@ class SqliteVectors:
     def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         with self._connections.reading() as connection:
             columns = f"SELECT digest, vector, {sum_column(connection)} FROM vectors"
-            named = f"{columns} WHERE model = {_model_id(connection, model):d} AND digest IN ({{}})"
-            return {row[0]: _sound(*row) for row in rows_in(connection, named, digests)}
+            named = f"{columns} WHERE model = {_find_model(connection, model)[0]:d} AND digest IN ({{}})"
+            return {row[0]: sound_vector(*row) for row in rows_in(connection, named, digests)}
 
     def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
         reached: int | None = since
@@ -76,7 +73,7 @@ class SqliteVectors:
             return list(load_chunks(connection, cids, has_sums=self._has_sums).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
-        wishes = [(cid,) for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
+        wishes = [(cid,) for cid in possible_cids(cids)]
         if not wishes:
             return
         with self._connections.writing(patience_s) as connection, self._errors:
@@ -92,7 +89,7 @@ class SqliteVectors:
                 # Every hybrid search asks, and counting takes 10 ms a million chunks.
                 chunks = _count_chunks(connection)
                 self._counted = seq, chunks
-            return _count_covered(connection, model), chunks
+            return _find_model(connection, model)[1], chunks
 
     def models(self) -> dict[str, int]:
         with self._connections.reading() as connection:
@@ -111,20 +108,20 @@ class SqliteVectors:
         with self._connections.writing() as connection, self._errors:
             if model is None:
                 return _drop_unused(connection)
-            id_ = _model_id(connection, model)
+            id_, _ = _find_model(connection, model)
             connection.execute("DELETE FROM models WHERE id = ?", (id_,))
             return connection.execute("DELETE FROM vectors WHERE model = ?", (id_,)).rowcount
 
 
 def _load_rows(connection: sqlite3.Connection, model: str, since: int) -> tuple[list[VectorRow], int | None]:
     """The rows of the next vectors after mark `since`, and the mark they reach; `None` after the last one."""
-    id_ = _model_id(connection, model)
+    id_, _ = _find_model(connection, model)
     found = connection.execute(
         f"SELECT mark, digest, vector, {sum_column(connection)} FROM vectors"
         " WHERE model = ? AND mark > ? ORDER BY mark LIMIT ?",
         (id_, since, _VECTORS_PER_BATCH),
     )
-    vectors = {mark: _sound(*row) for mark, *row in found}
+    vectors = {mark: sound_vector(*row) for mark, *row in found}
     if not vectors:
         return [], None
     reached = max(vectors)
@@ -143,18 +140,13 @@ def _find_unembedded(
     """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
     from findling.stores.frontiers import Frontier, pick_unembedded  # a search looks for none
 
-    id_, seq = _model_id(connection, model), read_header(connection).seq
-    if _count_covered(connection, model) == _count_chunks(connection):
+    (id_, covered), seq = _find_model(connection, model), read_header(connection).seq
+    if covered == _count_chunks(connection):
         return [], Frontier(id_, seq)
     start = 0 if frontier is None else frontier.start(id_, _first_changed(connection, frontier.seq))
     with closing(_wanted(connection, id_)) as wanted, closing(_lacking(connection, id_, start)) as lacking:
         cids, reached = pick_unembedded(chain(wanted, lacking), start, limit, skip)
     return cids, Frontier(id_, seq, reached)
-
-
-def _count_covered(connection: sqlite3.Connection, model: str) -> int:
-    row = connection.execute("SELECT covered FROM models WHERE fingerprint = ?", (model,)).fetchone()
-    return row[0] if row else 0
 
 
 def _count_chunks(connection: sqlite3.Connection) -> int:
@@ -186,15 +178,10 @@ def _drop_unused(connection: sqlite3.Connection) -> int:
     return dropped
 
 
-def _sound(digest: bytes, vector: bytes, noted: int | None) -> bytes:
-    if noted is not None and vector_sum(digest, vector) != noted:
-        raise CorruptError("a vector of the model is not what was put in", hint="findling doctor --repair")
-    return vector
-
-
-def _model_id(connection: sqlite3.Connection, model: str) -> int:
-    row = connection.execute("SELECT id FROM models WHERE fingerprint = ?", (model,)).fetchone()
-    return row[0] if row else NO_MODEL
+def _find_model(connection: sqlite3.Connection, model: str) -> tuple[int, int]:
+    """The number of a model, and of the chunks that it covers."""
+    found = connection.execute("SELECT id, covered FROM models WHERE fingerprint = ?", (model,)).fetchone()
+    return found or (NO_MODEL, 0)
 
 
 def _first_changed(connection: sqlite3.Connection, seq: int) -> int | None:

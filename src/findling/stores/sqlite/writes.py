@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from findling.domain.ports import Change
 from findling.domain.resources import Document
+from findling.stores.change_log import to_change
 from findling.stores.rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
@@ -142,16 +143,7 @@ def load_changes(connection: sqlite3.Connection, since: int, position: int, limi
         {"position": position, "limit": limit},
     ).fetchall()
     documents = load_documents(connection, [id_ for _, id_, _ in rows if id_ is not None])
-    changes = []
-    for seq, id_, rid in rows:
-        dropped = () if since == 0 else _drops(connection, rid, since)
-        if id_ is None:
-            changes.append(Change(seq, rid, dropped, frozenset(), None))
-            continue
-        document, added_at = documents[id_]
-        added = [chunk.cid for chunk, at in zip(document.chunks, added_at, strict=True) if at > since]
-        changes.append(Change(seq, rid, dropped, frozenset(added), document, id_))
-    return changes
+    return [to_change(row, _drops(connection, row[2], since) if since else (), documents, since) for row in rows]
 
 
 def _drops(connection: sqlite3.Connection, rid: str, since: int) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -74,6 +74,17 @@ def child_of(element: Element | None, name: str) -> Element | None:
 def descendants(element: Element, name: str) -> Iterator[Element]:
     """The elements of that local name, in the order of the document; the element itself may be one of them."""
     return (each for each in element.iter() if local_name(each.tag) == name)
+
+
+def opened(stack: list[Element], inside: Callable[[Element], list[Element] | None]) -> Iterator[Element]:
+    """The elements on a stack in order; instead of one that `inside` opens comes what is in it, last one first."""
+    while stack:
+        element = stack.pop()
+        inner = inside(element)
+        if inner is None:
+            yield element
+        else:
+            stack.extend(inner)
 
 
 def mixed_content(element: Element) -> list[Element | str]:

@@ -258,12 +258,8 @@ def _listed_pages(pages: _PptRecord) -> Iterator[tuple[int, int, list[_PptRecord
 def _write_slide(builder: TextBuilder, number: int, texts: list[_SlideText], notes: list[_SlideText]) -> None:
     if builder.full:
         return
-    builder.place(f"slide {number}")
     title = next((text for text in texts if text.is_title), None)
-    if title:
-        builder.heading(title.text)
-    else:
-        builder.section(f"Slide {number}")  # or it would belong to the slide before
+    builder.page(f"slide {number}", title.text if title else "")
     for text in texts:
         if text is not title:
             builder.paragraph(text.text)

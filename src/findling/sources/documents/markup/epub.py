@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from html.entities import html5
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -14,7 +15,7 @@ from xml.etree.ElementTree import Element
 from findling.sources.documents.containers.xml_tree import attribute_of, child_of, descendants, local_name, parse_xml
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.markup import html
-from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, parse_iso_time
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, parse_iso_time, write_parts
 from findling.sources.files.file_text import UnreadableError
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -43,13 +44,12 @@ def extract(source: Source) -> Extracted:
     _refuse_encrypted(package, chapters)
     labels = _contents(package, items)
     builder = TextBuilder(source.limit)
-    failures = [
-        failure
-        for number, chapter in enumerate(chapters, 1)
-        if (failure := _try_chapter(builder, package, chapter, f"ch. {number}", labels.get(chapter, {})))
-    ]
-    if len(failures) == len(chapters):
-        raise failures[0]
+    write_parts(
+        [
+            partial(_write_chapter, builder, package, chapter, f"ch. {number}", labels.get(chapter, {}))
+            for number, chapter in enumerate(chapters, 1)
+        ]
+    )
     return builder.titled(_properties(root))
 
 
@@ -109,28 +109,24 @@ def _ncx_links(root: Element) -> Iterator[tuple[str, str]]:
             yield attribute_of(content, "src"), "".join(label.itertext())
 
 
-def _try_chapter(
+def _write_chapter(
     builder: TextBuilder, package: Package, part: str, usual_label: str, labels: Mapping[str, str]
-) -> UnreadableError | None:
-    """Write a chapter; one that is broken does not keep the others from being read."""
+) -> None:
+    """Write a chapter. Raises `UnreadableError`."""
     if builder.full:
-        return None
+        return
+    data = package.part(part)
+    if data is None:
+        raise UnreadableError("damaged", f"{part} is missing")
+    builder.place(labels.get("", usual_label))
     try:
-        data = package.part(part)
-        if data is None:
-            return UnreadableError("damaged", f"{part} is missing")
-        builder.place(labels.get("", usual_label))
-        try:
-            root = parse_xml(_without_named_entities(data))
-        except UnreadableError:
-            html.embed(builder, html.extract(Source(data, part)))
-            return None
-    except UnreadableError as error:
-        return error
+        root = parse_xml(_without_named_entities(data))
+    except UnreadableError:
+        html.embed(builder, html.extract(Source(data, part)))
+        return
     if "" in labels and not any(local_name(each.tag) in _HEADINGS for each in root.iter()):
         builder.section(labels[""])
     html.write_tree(root, builder, labels)
-    return None
 
 
 def _without_named_entities(data: bytes) -> bytes:

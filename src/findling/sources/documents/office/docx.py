@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from findling.sources.documents.containers.xml_tree import attribute_of, child_of, local_name, number_of
+from findling.sources.documents.containers.xml_tree import attribute_of, child_of, local_name, number_of, opened
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.document_formats import extract as extract_any
 from findling.sources.documents.markup.html import embed
@@ -196,19 +196,11 @@ def _children(element: Element) -> list[Element]:
     name = local_name(element.tag)
     if name in _LEFT_OUT or (name == "sdt" and child_of(child_of(element, "sdtPr"), "showingPlcHdr") is not None):
         return []
-    return ooxml.chosen_alternative(element) if name == "AlternateContent" else list(reversed(element))
+    return ooxml.children_of(element)
 
 
 def _cells(row: Element) -> list[Element]:
-    cells: list[Element] = []
-    stack = _children(row)
-    while stack:
-        element = stack.pop()
-        if local_name(element.tag) == "tc":
-            cells.append(element)
-        else:
-            stack.extend(_children(element))
-    return cells
+    return list(opened(_children(row), lambda each: None if local_name(each.tag) == "tc" else _children(each)))
 
 
 def _content(stack: list[Element], *, inside_cell: bool = False) -> _Content:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name, number_of
+from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name, number_of, opened
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.extracted import Properties, parse_iso_time
 
@@ -20,6 +20,7 @@ DRAWING_REFERENCES = {"chart": "id", "relIds": "dm"}
 _MADE_BY_PROGRAM = re.compile(r"\s*(?:Description automatically generated|AI-generated content may be incorrect\.)$")
 _FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|svg|tiff?|webp|wmf)$|://", re.IGNORECASE)
 _MARKS = {"br": "\n", "tab": "\t"}
+_TEXTS = ("t", *_MARKS)
 _LEFT_OUT = ("pPr", "rPr", "endParaRPr")
 _MAX_POINTS = 10_000  # an index is a number in the file, and may be any
 
@@ -64,8 +65,10 @@ def relationship_id(element: Element, name: str = "id") -> str:
     return next((value for key, value in element.attrib.items() if key.endswith(ending)), "")
 
 
-def chosen_alternative(element: Element) -> list[Element]:
-    """The branch of an `AlternateContent` to read: the first with text, as all branches show the same."""
+def children_of(element: Element) -> list[Element]:
+    """The parts of an element to read, last one first; of an `AlternateContent`, whose branches show the same, one."""
+    if local_name(element.tag) != "AlternateContent":
+        return list(reversed(element))
     return next(([branch] for branch in element if any(map(_is_text, branch.iter()))), [])
 
 
@@ -131,20 +134,12 @@ def chart_lines(root: Element) -> list[str]:
 
 
 def _paragraph_text(paragraph: Element) -> str:
-    parts: list[str] = []
-    stack = list(reversed(paragraph))
-    while stack:
-        element = stack.pop()
+    def inside(element: Element) -> list[Element] | None:
         name = local_name(element.tag)
-        if name == "t":
-            parts.append(element.text or "")
-        elif name in _MARKS:
-            parts.append(_MARKS[name])
-        elif name == "AlternateContent":
-            stack.extend(chosen_alternative(element))
-        elif name not in _LEFT_OUT:
-            stack.extend(reversed(element))
-    return "".join(parts)
+        return None if name in _TEXTS else [] if name in _LEFT_OUT else children_of(element)
+
+    found = opened(list(reversed(paragraph)), inside)
+    return "".join(_MARKS.get(local_name(each.tag)) or each.text or "" for each in found)
 
 
 def _cached_values(series: Element, *names: str) -> list[str]:

@@ -13,6 +13,7 @@ from findling.sources.documents.containers.xml_tree import (
     local_name,
     mixed_content,
     number_of,
+    opened,
     parse_xml,
 )
 from findling.sources.documents.containers.zip_packages import Package
@@ -110,15 +111,12 @@ def _rows(table: Element) -> Iterator[Row]:
 
 def _row_elements(parent: Element) -> Iterator[Element]:
     """The rows of a table; headers and groups lie around some of them, one in another."""
-    waiting = [iter(parent)]
-    while waiting:
-        element = next(waiting[-1], None)
-        if element is None:
-            waiting.pop()
-        elif (name := local_name(element.tag)) == "table-row":
-            yield element
-        elif name in _ROW_GROUPS:
-            waiting.append(iter(element))
+
+    def inside(element: Element) -> list[Element] | None:
+        name = local_name(element.tag)
+        return None if name == "table-row" else list(reversed(element)) if name in _ROW_GROUPS else []
+
+    return opened(list(reversed(parent)), inside)
 
 
 def _cells(row: Element) -> Iterator[tuple[int, Value]]:
@@ -236,16 +234,10 @@ class _OdfWriter:
 
     def _begin_page(self, page: Element) -> list[Element]:
         self._page += 1
-        label = f"{self._page_label} {self._page}"
-        self.builder.place(label)
         shapes = list(page)
         title = next((shape for shape in shapes if attribute_of(shape, "class") == "title" and _texts(shape)), None)
-        if title is None:
-            self.builder.section(label.capitalize())  # or it would belong to the page before
-        else:
-            self.builder.heading(" ".join(_texts(title)))
-            shapes.remove(title)
-        return shapes
+        self.builder.page(f"{self._page_label} {self._page}", "" if title is None else " ".join(_texts(title)))
+        return [shape for shape in shapes if shape is not title]
 
     def _open_object(self, element: Element) -> list[Element]:
         """A chart or a document in the document: a part of its own, or inside the element."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from xml.etree.ElementTree import Element
 
-from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name
+from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name, opened
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.office import ooxml
-from findling.sources.extracted import Extracted, Source, TextBuilder, labelled
+from findling.sources.extracted import Extracted, Source, TextBuilder, labelled, write_parts
 from findling.sources.files.file_text import UnreadableError
 
 _TITLES = frozenset({"title", "ctrTitle"})
@@ -29,9 +30,7 @@ def extract(source: Source) -> Extracted:
         is_presentation = root is not None and local_name(root.tag) == "presentation"
         raise UnreadableError("no-text" if is_presentation else "damaged", "holds no slides")
     writer = _PptxWriter(package, TextBuilder(source.limit), ooxml.relationships_of(package, part))
-    failures = [failure for number, slide in enumerate(slides, 1) if (failure := writer.try_slide(number, slide))]
-    if len(failures) == len(slides):
-        raise failures[0]
+    write_parts([partial(writer.write_slide, number, slide) for number, slide in enumerate(slides, 1)])
     writer.write_backgrounds()
     return writer.builder.titled(ooxml.properties_of(package))
 
@@ -58,23 +57,18 @@ class _PptxWriter:
         self._margins: set[str] = set()
         self._layouts: dict[str, None] = {}
 
-    def try_slide(self, number: int, part: str) -> UnreadableError | None:
-        """Write a slide; one that is broken does not keep the others from being read."""
+    def write_slide(self, number: int, part: str) -> None:
+        """Write a slide with its notes and comments. Raises `UnreadableError`."""
         if self.builder.full:
-            return None
-        try:
-            root = self._package.xml(part)
-        except UnreadableError as error:
-            return error
+            return
+        root = self._package.xml(part)
         if root is None:
-            return UnreadableError("damaged", f"slide {number} is missing")
+            raise UnreadableError("damaged", f"slide {number} is missing")
         relationships = ooxml.relationships_of(self._package, part)
-        self.builder.place(f"slide {number}")
-        self._write_slide(number, root, relationships)
+        self._write_shapes(number, root, relationships)
         self._write_notes(number, relationships)
         self._write_comments(relationships)
         self._layouts.update((to, None) for kind, to in relationships.values() if kind == "slideLayout")
-        return None
 
     def write_backgrounds(self) -> None:
         """Write texts that layouts and masters show on every slide, such as a company's name; no placeholders."""
@@ -89,16 +83,13 @@ class _PptxWriter:
             self.builder.section("Slide master")
             self.builder.paragraph("\n".join(lines))
 
-    def _write_slide(self, number: int, root: Element, relationships: ooxml.Relationships) -> None:
+    def _write_shapes(self, number: int, root: Element, relationships: ooxml.Relationships) -> None:
         shapes = list(_shapes(root))
         title = next((each for each in shapes if _placeholder(each) in _TITLES and _shape_lines(each)), None)
-        if title is None:
-            self.builder.section(f"Slide {number}")  # or it would belong to the slide before
-        else:
-            self.builder.heading(" ".join(_shape_lines(title)))
-            shapes.remove(title)
+        self.builder.page(f"slide {number}", "" if title is None else " ".join(_shape_lines(title)))
         for shape in shapes:
-            self._write_shape(shape, relationships)
+            if shape is not title:
+                self._write_shape(shape, relationships)
 
     def _write_shape(self, shape: Element, relationships: ooxml.Relationships) -> None:
         name, kind = local_name(shape.tag), _placeholder(shape)
@@ -135,16 +126,7 @@ class _PptxWriter:
 
 def _shapes(root: Element) -> Iterator[Element]:
     """Shapes with text, tables, charts and diagrams, in the order in which they are drawn; groups are opened."""
-    stack = [root]
-    while stack:
-        element = stack.pop()
-        name = local_name(element.tag)
-        if name in _SHAPES:
-            yield element
-        elif name == "AlternateContent":
-            stack.extend(ooxml.chosen_alternative(element))
-        else:
-            stack.extend(reversed(element))
+    return opened([root], lambda each: None if local_name(each.tag) in _SHAPES else ooxml.children_of(each))
 
 
 def _placeholder(shape: Element) -> str | None:

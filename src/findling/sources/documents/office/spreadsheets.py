@@ -20,7 +20,7 @@ from findling.sources.documents.office import ooxml
 from findling.sources.documents.office.opendocument import meta_properties, opendocument_sheets, refuse_encrypted
 from findling.sources.documents.office.sheet_rows import Row, Value, write_sheet
 from findling.sources.documents.office.workbook_parts import PackedRow, dense_workbook, sheet_parts, write_notes
-from findling.sources.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, write_parts
 from findling.sources.files.file_text import UnreadableError
 
 _FILE_PASS, _END_OF_GLOBALS = 0x2F, 0x0A
@@ -74,17 +74,16 @@ def _write_biff(builder: TextBuilder, stream: bytes) -> None:
     if _is_encrypted(stream):
         raise UnreadableError("encrypted", "needs a password")
     book = _open(stream)
-    failures = 0
-    for index in range(book.nsheets):
-        try:
-            sheet = book.sheet_by_index(index)
-        except _BIFF_ERRORS:
-            failures += 1
-        else:
-            write_sheet(builder, sheet.name, _excel97_rows(book, sheet))
-            book.unload_sheet(index)
-    if failures and failures == book.nsheets:
-        raise UnreadableError("damaged", "the cells cannot be read")
+    write_parts([partial(_write_biff_sheet, builder, book, index) for index in range(book.nsheets)])
+
+
+def _write_biff_sheet(builder: TextBuilder, book: Any, index: int) -> None:
+    try:
+        sheet = book.sheet_by_index(index)
+    except _BIFF_ERRORS:
+        raise UnreadableError("damaged", "the cells cannot be read") from None
+    write_sheet(builder, sheet.name, _excel97_rows(book, sheet))
+    book.unload_sheet(index)
 
 
 def _open(stream: bytes) -> Any:
@@ -192,17 +191,13 @@ def _write_workbook(
     builder: TextBuilder, workbook: CalamineWorkbook, packed: Mapping[str, Sequence[PackedRow]]
 ) -> None:
     """Write all sheets that can be read. Raises `UnreadableError` when none can."""
-    failures: list[UnreadableError] = []
+
+    def write(name: str) -> None:
+        sheet = _call_calamine(partial(workbook.get_sheet_by_name, name))
+        write_sheet(builder, name, _unpacked(sheet, packed[name]) if name in packed else _rows(sheet))
+
     names = [sheet.name for sheet in workbook.sheets_metadata if sheet.typ not in _NO_CELLS]
-    for name in names:
-        try:
-            sheet = _call_calamine(partial(workbook.get_sheet_by_name, name))
-        except UnreadableError as error:
-            failures.append(error)
-        else:
-            write_sheet(builder, name, _unpacked(sheet, packed[name]) if name in packed else _rows(sheet))
-    if failures and len(failures) == len(names):
-        raise failures[0]
+    write_parts([partial(write, name) for name in names])
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[Row]:

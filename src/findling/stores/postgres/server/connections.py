@@ -9,9 +9,9 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from findling.domain.errors import (
     NotIndexedError,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from findling.stores.postgres.server.round_trips import ServerConnection
 
     Connection = ServerConnection
+
+_T = TypeVar("_T")
 
 BUSY_SECONDS = 30.0
 """The patience of one writer with another."""
@@ -83,14 +85,16 @@ class PostgresConnections:
     """The id of the store, which stays: where another process gives a new one, the store is opened anew."""
 
     def __init__(self, place: PostgresPlace | str, *, readonly: bool = False) -> None:
-        self.place = parse_place(place) if isinstance(place, str) else place
+        self.place = parse_place(place)
         self.errors = PostgresErrors(self.place)
         self.read_errors = PostgresErrors(self.place, reads=True)
         self._readonly = readonly
         self._ws: int | None = None
         self.format = 0
         """The format of the database when the workspace was last looked up."""
-        self._pool: _Pool | None = _pool_of(self.place)
+        self._is_closed = False
+        self._pool = pool_of(self.place)
+        self._pool.hold()
 
     def __repr__(self) -> str:
         return f"PostgresConnections({self.place.shown})"
@@ -146,14 +150,10 @@ class PostgresConnections:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the workspace for as many statements as it takes."""
-        connection, _ = self._begin(self._to_read())
-        try:
-            with self.read_errors:
-                yield connection
-                # A rollback would have psycopg forget all statements that the server has planned: 1 ms a question.
-                connection.execute("COMMIT")
-        finally:
-            self._end(connection)
+        with self.session(self._to_read()) as connection, self.read_errors:
+            yield connection
+            # A rollback would have psycopg forget all statements that the server has planned: 1 ms a question.
+            connection.execute("COMMIT")
 
     @contextmanager
     def writing(self, patience_s: float | None = None) -> Iterator[Connection]:
@@ -185,37 +185,29 @@ class PostgresConnections:
                 raise newer_format(self.place.shown, number, newest_format())
             with self.errors:
                 pass_fence(connection, self.place, self.ws, holder)
-            try:
+            kept = "nothing of it was kept, only what the command had written before"
+            with self._told_if_lost(f"during a write: {kept}"):
                 yield connection
-            except WorkspaceError as error:
-                if not _is_lost(error):
-                    raise
-                message = f"{self.place.shown} was lost during a write: nothing of it was kept"
-                message += ", only what the command had written before"
-                hint = "see that the server runs and has space on its disk, then do the same again"
-                raise UnreachableError(message, hint=hint) from error
-            self._commit(connection)
+            with self._told_if_lost("while a write was being confirmed: all of it has landed, or nothing"), self.errors:
+                connection.execute("COMMIT")
         finally:
-            self._end(connection)
+            self._pool.give_back(connection)
             count_write(self.place)
 
     @contextmanager
     def frozen(self) -> Iterator[PostgresConnections]:
         """The same workspace in the state of this moment, for as long as the block takes; it can only be read."""
-        connection, _ = self._begin(f"{self._to_read()}; {ENDLESS}")
-        try:
+        with self.session(f"{self._to_read()}; {ENDLESS}") as connection:
             yield _FrozenConnections(self, connection)
-        finally:
-            self._end(connection)
 
     @contextmanager
-    def session(self) -> Iterator[Connection]:
-        """A connection outside of any transaction and workspace."""
-        connection, _ = self._begin("SELECT 1")
+    def session(self, begin: str = "SELECT 1") -> Iterator[Connection]:
+        """A connection outside of any transaction and workspace, unless it begins one."""
+        connection, _ = self._begin(begin)
         try:
             yield connection
         finally:
-            self._end(connection)
+            self._pool.give_back(connection)
 
     def analyze(self, *tables: str) -> None:
         """Tell the planner how large tables have become; the server does so by itself, but a minute later."""
@@ -226,80 +218,44 @@ class PostgresConnections:
 
     def close(self) -> None:
         """Give the connections up; closing twice is fine."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.release()
+        if not self._is_closed:
+            self._is_closed = True
+            self._pool.release()
 
     def _to_read(self) -> str:
         return f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SAFE_PATH}; SET LOCAL findling.ws = {self.ws:d}"
 
     def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
-        while True:
-            connection, is_new = self._take()
-            try:
-                with self.read_errors:
-                    return connection.rows(statement, values, ws)
-            except WorkspaceError as error:
-                if is_new or not _is_lost(error):
-                    raise
-                self._all_gone()
-            finally:
-                self._end(connection)
+        connection, rows = self._used_for(lambda one: one.rows(statement, values, ws), self.read_errors)
+        self._pool.give_back(connection)
+        return rows
 
     def _begin(self, statements: str) -> tuple[Connection, tuple[Any, ...] | None]:
-        """A connection in a transaction, and a row of the last statement. An idle one that was lost is replaced."""
-        while True:
-            connection, is_new = self._take()
-            has_begun = False
-            try:
-                with self.errors:
-                    cursor = connection.execute(statements)
-                    while cursor.nextset():
-                        pass
-                    row = cursor.fetchone() if cursor.description else None
-                has_begun = True
-                return connection, row
-            except WorkspaceError as error:
-                if is_new or not _is_lost(error):
-                    raise
-                self._all_gone()
-            finally:
-                if not has_begun:
-                    self._end(connection)
+        """A connection in a transaction, and a row of the last statement."""
 
-    def _commit(self, connection: Connection) -> None:
+        def begin(connection: Connection) -> tuple[Any, ...] | None:
+            cursor = connection.execute(statements)
+            while cursor.nextset():
+                pass
+            return cursor.fetchone() if cursor.description else None
+
+        return self._used_for(begin, self.errors)
+
+    def _used_for(self, use: Callable[[Connection], _T], errors: PostgresErrors) -> tuple[Connection, _T]:
+        if self._is_closed:
+            raise ReplacedError(f"{self.place.shown} was closed while it was used", hint="ask again")
+        return self._pool.used_for(use, errors)
+
+    @contextmanager
+    def _told_if_lost(self, when: str) -> Iterator[None]:
+        """Say when the connection was lost, and what has become of the write."""
         try:
-            with self.errors:
-                connection.execute("COMMIT")
+            yield
         except WorkspaceError as error:
             if not _is_lost(error):
                 raise
-            raise UnreachableError(
-                f"{self.place.shown} was lost while a write was being confirmed: all of it has landed, or nothing",
-                hint="see that the server runs and has space on its disk, then do the same again",
-            ) from error
-
-    def _take(self) -> tuple[Connection, bool]:
-        if self._pool is None:
-            raise ReplacedError(f"{self.place.shown} was closed while it was used", hint="ask again")
-        return self._pool.take()
-
-    def _all_gone(self) -> None:
-        if self._pool is not None:
-            self._pool.close_idle()
-
-    def _end(self, connection: Connection) -> None:
-        """Roll back what was not committed, and keep the connection for others."""
-        pool, psycopg = self._pool, load_psycopg()
-        status = connection.info.transaction_status
-        if status != psycopg.pq.TransactionStatus.IDLE and not connection.closed:
-            with suppress(psycopg.Error):
-                connection.execute("ROLLBACK")
-            status = connection.info.transaction_status
-        if pool is None or connection.closed or status != psycopg.pq.TransactionStatus.IDLE:
-            connection.close()
-        else:
-            pool.give_back(connection)
+            hint = "see that the server runs and has space on its disk, then do the same again"
+            raise UnreachableError(f"{self.place.shown} was lost {when}", hint=hint) from error
 
 
 class _FrozenConnections(PostgresConnections):
@@ -307,7 +263,7 @@ class _FrozenConnections(PostgresConnections):
 
     def __init__(self, of: PostgresConnections, connection: Connection) -> None:
         self.place, self.errors, self.read_errors = of.place, of.errors, of.read_errors
-        self._readonly, self._ws, self._pool, self._connection = True, of.ws, None, connection
+        self._readonly, self._ws, self._is_closed, self._connection = True, of.ws, True, connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -316,7 +272,7 @@ class _FrozenConnections(PostgresConnections):
 
     def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
         with self.read_errors:
-            return self._connection.cursor(binary=True).execute(statement, values).fetchall()
+            return self._connection.ask(statement, values).fetchall()
 
 
 def _is_lost(error: BaseException) -> bool:
@@ -324,40 +280,71 @@ def _is_lost(error: BaseException) -> bool:
     return error.__cause__ is not None and is_lost(error.__cause__)
 
 
-class _Pool:
-    """Open connections to one database that nobody uses at the moment, counted by their users."""
+class ConnectionPool:
+    """The connections to one database that are in use, and those that nobody uses, counted by their users."""
 
     def __init__(self, place: PostgresPlace) -> None:
         self._place = place
         self._idle: list[Connection] = []
+        self._used: set[Connection] = set()
         self._lock = threading.Lock()
-        self._process = os.getpid()
         self._users = 0
 
     def hold(self) -> None:
+        """Keep idle connections until it is released as often."""
         with self._lock:
             self._users += 1
 
     def release(self) -> None:
+        """Close idle connections if nobody else holds it."""
         with self._lock:
             self._users -= 1
             is_unused = self._users == 0
         if is_unused:
             self.close_idle()
 
+    def used_for(self, use: Callable[[Connection], _T], errors: PostgresErrors) -> tuple[Connection, _T]:
+        """A connection after its first use, and what that gave. An idle one that was lost is replaced."""
+        while True:
+            connection, is_new = self.take()
+            try:
+                with errors:
+                    return connection, use(connection)
+            except BaseException as error:
+                self.give_back(connection)
+                if is_new or not isinstance(error, WorkspaceError) or not _is_lost(error):
+                    raise
+                self.close_idle()
+
     def take(self) -> tuple[Connection, bool]:
         """A connection, and whether it was opened for this."""
         with self._lock:
-            if self._process != os.getpid():
-                # A child must not use the sockets of its parent; psycopg leaves them open when it forgets them here.
-                self._process, self._idle = os.getpid(), []
             if self._idle:
-                return self._idle.pop(), False
-        return connect(self._place), True
+                connection = self._idle.pop()
+                self._used.add(connection)
+                return connection, False
+        connection = connect(self._place)
+        with self._lock:
+            self._used.add(connection)
+        return connection, True
 
     def give_back(self, connection: Connection) -> None:
+        """End its transaction, and keep it for others; one that cannot is closed, which ends the transaction as well.
+
+        A child does neither with a connection of its parent.
+        """
+        psycopg = load_psycopg()
         with self._lock:
-            if self._users and len(self._idle) < _MOST_IDLE:
+            if connection not in self._used:
+                return
+            self._used.discard(connection)
+        idle = psycopg.pq.TransactionStatus.IDLE
+        if connection.info.transaction_status != idle and not connection.closed:
+            with suppress(psycopg.Error):
+                connection.execute("ROLLBACK")
+        is_usable = not connection.closed and connection.info.transaction_status == idle
+        with self._lock:
+            if is_usable and self._users and len(self._idle) < _MOST_IDLE:
                 self._idle.append(connection)
                 return
         connection.close()
@@ -366,26 +353,40 @@ class _Pool:
         """Close what nobody uses: after one connection was lost, the others are, too."""
         with self._lock:
             idle, self._idle = self._idle, []
-        if self._process == os.getpid():
-            for connection in idle:
-                connection.close()
+        for connection in idle:
+            connection.close()
+
+    def leave_to_parent(self) -> None:
+        """Close the sockets that a forked child shares, without a word to the server: a lock would outlive the parent.
+
+        psycopg itself leaves them to the parent.
+        """
+        self._lock = threading.Lock()
+        for connection in (*self._used, *self._idle):
+            with suppress(Exception):  # closed already
+                os.close(connection.fileno())
+        self._used.clear()
+        self._idle.clear()
 
 
-_pools: dict[tuple[str, bool], _Pool] = {}
-_pools_lock = threading.Lock()
+_pools: dict[tuple[str, bool], ConnectionPool] = {}
 
 
-def _pool_of(place: PostgresPlace) -> _Pool:
-    key = place.dsn, place.is_pooled
-    with _pools_lock:
-        pool = _pools.setdefault(key, _Pool(place))
-        pool.hold()
-        return pool
+def pool_of(place: PostgresPlace) -> ConnectionPool:
+    """The connections of this process to the database of a place."""
+    return _pools.setdefault((place.dsn, place.is_pooled), ConnectionPool(place))
 
 
+@atexit.register
 def _close_pools() -> None:
     for pool in list(_pools.values()):
         pool.close_idle()
 
 
-atexit.register(_close_pools)
+def _leave_to_parent() -> None:
+    for pool in _pools.values():
+        pool.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

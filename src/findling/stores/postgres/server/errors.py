@@ -22,9 +22,6 @@ _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError, MemoryErr
 _LOST = ("08", "57P", "25P03", "25P04")
 """Beginnings of the codes of a connection or a server that is gone; the last two are timeouts of transactions."""
 
-_POOLED = ("26000", "42P05")
-"""Codes of a prepared statement that another connection has: a pooler in transaction mode mixes them."""
-
 _OF_SERVER = ("0A", "25", "53", "55", "57", "58", "F0", "XX")
 """Beginnings of the codes of what is wrong with the server, not with a statement of ours."""
 
@@ -36,8 +33,6 @@ _TIMEOUTS = {
 """Settings by the words of the server."""
 
 _TIMEOUT = re.compile(r"terminating connection due to (?P<which>[\w-]+) timeout")
-
-_REFUSED = re.compile(r"failed: FATAL: +(?! |sorry|the database system)(.*)")
 
 _FULL = re.compile(r"FATAL: +(sorry, too many clients.*|(?:too many|remaining) connection.*)")
 
@@ -56,8 +51,40 @@ _WAYS = {
     "url": "look at this part of the URL, or at its variable of the environment",
 }
 
-
 _MORE = "raise max_connections or the connection limit of the role, or try again"
+
+_Told = tuple[type[FindlingError], str, str]
+"""The kind of an error, its message and its hint."""
+
+_DAMAGED: _Told = StoreDamagedError, "{shown} is damaged: {said}", "findling doctor"
+
+_BY_CODE: dict[str, _Told] = {
+    "42501": (ReadOnlyError, "{shown}: this role lacks rights: {said}",
+        "let the owner of the database grant them, or open it as a role that has them"),
+    "25006": (ReadOnlyError, "{shown} can only be read: {said}", "name the server that takes writes"),
+    "53100": (DiskFullError, "the server of {shown} has no space left", "free some space there and try again"),
+    "53300": (UnreachableError, "{shown} takes no more connections", _MORE),
+    "55P03 40P01 40001": (LockedError, "{shown} is being written by another process",
+        "try again when it has finished"),
+    "57014": (WorkspaceError, "{shown} ended a statement: {said}", "raise statement_timeout of this role"),
+    "42P01 42703 3F000 42883 XX001 XX002": _DAMAGED,
+    "54000": (InvalidValueError, "{shown} does not take something this large: {said}", "split the resource"),
+    "23": (InvalidValueError, "{shown} does not take this: {said}", "chunk ids must differ everywhere"),
+    "22": (InvalidValueError, "{shown} does not take this value: {said}", "look at what is written"),
+    # A prepared statement that another connection has: a pooler in transaction mode mixes them.
+    "26000 42P05": (WorkspaceError, "{shown} is behind a pooler in transaction mode: {said}",
+        "add pooler=transaction to the URL, behind ? or &"),
+}  # fmt: skip
+"""Codes of the server, or their beginnings."""
+
+_REFUSED = (
+    (r"(database .*)", "create the database: `createdb NAME`"),
+    (r"(?! |sorry|the database system)(.*pg_hba\.conf.*)",
+     "ask for an entry in pg_hba.conf of the server, or look at sslmode in the URL"),
+    (r"(?! |sorry|the database system)(.*)",
+     "check the user, and the password in the URL, in PGPASSWORD or in ~/.pgpass"),
+)  # fmt: skip
+"""Reasons of a server that lets nobody in, behind `failed: FATAL: `: libpq keeps no code of an attempt to connect."""
 
 
 class PostgresErrors:
@@ -78,7 +105,7 @@ class PostgresErrors:
         if isinstance(error, load_psycopg().Error):
             translated = _translate(error, self._place.shown)
         elif self._reads and isinstance(error, _UNREADABLE_ROW):
-            translated = _damaged(self._place.shown, f"a row cannot be read: {error!r}")
+            translated = _worded(_DAMAGED, self._place.shown, f"a row cannot be read: {error!r}")
         else:
             return
         if translated is not None:
@@ -105,49 +132,17 @@ _WRITING = "call_bool_check_hook"
 
 
 def _translate(error: Exception, shown: str) -> FindlingError | None:
-    code = getattr(error, "sqlstate", None) or ""
-    said = (str(error).strip().splitlines() or [""])[0]
-    if code == "0A000" and getattr(getattr(error, "diag", None), "source_function", "") == _WRITING:
-        code = "25006"  # a replica, of a transaction that is to write; its words depend on the server's language
-    if "No space left on device" in str(error):  # a server that cannot write its log ends without a code
-        code = "53100"
-    match code:
-        case "42501":
-            hint = "let the owner of the database grant them, or open it as a role that has them"
-            return ReadOnlyError(f"{shown}: this role lacks rights: {said}", hint=hint)
-        case "25006":
-            return ReadOnlyError(f"{shown} can only be read: {said}", hint="name the server that takes writes")
-        case "53100":
-            return DiskFullError(f"the server of {shown} has no space left", hint="free some space there and try again")
-        case "53300":
-            return UnreachableError(f"{shown} takes no more connections", hint=_MORE)
-        case "55P03" | "40P01" | "40001":
-            return LockedError(f"{shown} is being written by another process", hint="try again when it has finished")
-        case "57014":
-            return WorkspaceError(f"{shown} ended a statement: {said}", hint="raise statement_timeout of this role")
-        case "42P01" | "42703" | "3F000" | "42883" | "XX001" | "XX002":
-            return _damaged(shown, said)
-        case "54000":
-            return InvalidValueError(f"{shown} does not take something this large: {said}", hint="split the resource")
-    if code.startswith("23"):
-        return InvalidValueError(f"{shown} does not take this: {said}", hint="chunk ids must differ everywhere")
-    if code.startswith("22"):
-        return InvalidValueError(f"{shown} does not take this value: {said}", hint="look at what is written")
+    code, said = _code_of(error), (str(error).strip().splitlines() or [""])[0]
+    told = next((told for codes, told in _BY_CODE.items() if code.startswith(tuple(codes.split()))), None)
+    if told is not None:
+        return _worded(told, shown, said)
     if full := _FULL.search(said):
         return UnreachableError(f"{shown} takes no more connections: {full[1]}", hint=_MORE)
-    if refused := _REFUSED.search(said):  # libpq keeps no code of an attempt to connect
-        why = refused[1]
-        hint = "check the user, and the password in the URL, in PGPASSWORD or in ~/.pgpass"
-        if "pg_hba.conf" in why:
-            hint = "ask for an entry in pg_hba.conf of the server, or look at sslmode in the URL"
-        if why.startswith("database "):
-            hint = "create the database: `createdb NAME`"
-        return WorkspaceError(f"{shown} does not let this user in: {why}", hint=hint)
+    for pattern, hint in _REFUSED:
+        if refused := re.search(f"failed: FATAL: +{pattern}", said):
+            return WorkspaceError(f"{shown} does not let this user in: {refused[1]}", hint=hint)
     if wrong := _WRONG.search(said):
         return WorkspaceError(f"{shown} cannot be reached this way: {wrong[0]}", hint=_WAYS[wrong.lastgroup or ""])
-    if code in _POOLED:
-        message = f"{shown} is behind a pooler in transaction mode: {said}"
-        return WorkspaceError(message, hint="add pooler=transaction to the URL, behind ? or &")
     if ended := _TIMEOUT.search(said):
         name = _TIMEOUTS.get(ended["which"], f"the {ended['which']} timeout")
         return UnreachableError(f"{shown} ended the connection: {said}", hint=f"raise {name} of this role")
@@ -160,5 +155,16 @@ def _translate(error: Exception, shown: str) -> FindlingError | None:
     return WorkspaceError(f"{shown} ended a statement: {said}", hint="findling doctor") if code else None
 
 
-def _damaged(shown: str, why: object) -> StoreDamagedError:
-    return StoreDamagedError(f"{shown} is damaged: {why}", hint="findling doctor")
+def _code_of(error: Exception) -> str:
+    """The code of an error, or the one that it should have."""
+    if "No space left on device" in str(error):  # a server that cannot write its log ends without a code
+        return "53100"
+    code: str = getattr(error, "sqlstate", None) or ""
+    # A replica, of a transaction that is to write; its words depend on the server's language.
+    is_replica = code == "0A000" and getattr(getattr(error, "diag", None), "source_function", "") == _WRITING
+    return "25006" if is_replica else code
+
+
+def _worded(told: _Told, shown: str, said: str) -> FindlingError:
+    kind, message, hint = told
+    return kind(message.format(shown=shown, said=said), hint=hint)

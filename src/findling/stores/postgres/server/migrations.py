@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, NotIndexedError, ReadOnlyError
@@ -27,28 +27,22 @@ def migrate(place: PostgresPlace, migrations: Sequence[SqlMigration] | None = No
     Raises FormatError for a database of a newer findling and StoreDamagedError for a schema that is not ours.
     """
     steps = load_migrations() if migrations is None else migrations
-    connection = connect(place)
-    try:
-        with PostgresErrors(place), connection.transaction():
-            connection.execute(SAFE_PATH)
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            applied = _applied(connection, place)
-            if applied is None:
-                _begin_schema(connection, place)
-            known = {one.number for one in applied or ()}
-            _check(applied or (), steps, place, readonly=False)
-            lacking = [step for step in steps if step.number not in known]
-            if applied and lacking:
-                # Writers of the older format end first, and later ones find the newer one.
-                connection.execute("LOCK TABLE findling.workspaces IN EXCLUSIVE MODE")
-            for step in lacking:
-                connection.execute(step.sql.encode())
-                connection.execute(
-                    "INSERT INTO findling.migrations (number, name, min_reader, optional) VALUES (%s, %s, %s, %s)",
-                    step[:4],
-                )
-    finally:
-        connection.close()
+    with closing(connect(place)) as connection, PostgresErrors(place), connection.transaction():
+        connection.execute(SAFE_PATH)
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        applied = _applied(connection, place)
+        if applied is None:
+            _begin_schema(connection, place)
+        _check(applied or (), steps, place, readonly=False)
+        lacking = _lacking(applied or (), steps)
+        if applied and lacking:
+            # Writers of the older format end first, and later ones find the newer one.
+            connection.execute("LOCK TABLE findling.workspaces IN EXCLUSIVE MODE")
+        for step in lacking:
+            connection.execute(step.sql.encode())
+            connection.execute(
+                "INSERT INTO findling.migrations (number, name, min_reader, optional) VALUES (%s, %s, %s, %s)", step[:4]
+            )
 
 
 def check_format(
@@ -63,28 +57,28 @@ def check_format(
         raise NotIndexedError(f"{place.shown} is empty", hint="findling index PATH")
     steps = load_migrations() if migrations is None else migrations
     _check(applied, steps, place, readonly=readonly)
-    known = {one.number for one in applied}
-    lacking = [step for step in steps if step.number not in known]
+    lacking, present = _lacking(applied, steps), max(one.number for one in applied)
     if any(not step.is_optional for step in lacking) or (lacking and not readonly):
         raise ReadOnlyError(
-            f"{place.shown} has format {max(known)} and must be brought to format {steps[-1].number} first",
+            f"{place.shown} has format {present} and must be brought to format {steps[-1].number} first",
             hint="run `findling index` once as a role that may create tables in the schema findling",
         )
-    return max(known)
+    return present
 
 
 def create_workspace(place: PostgresPlace) -> None:
     """Create the tables and the workspace unless they are there."""
     migrate(place)
-    connection = connect(place)
-    try:
-        with PostgresErrors(place):
-            connection.execute(
-                "INSERT INTO findling.workspaces (name, feature) VALUES (%s, %s) ON CONFLICT (name) DO NOTHING",
-                (place.workspace, _FEATURE),
-            )
-    finally:
-        connection.close()
+    with closing(connect(place)) as connection, PostgresErrors(place):
+        connection.execute(
+            "INSERT INTO findling.workspaces (name, feature) VALUES (%s, %s) ON CONFLICT (name) DO NOTHING",
+            (place.workspace, _FEATURE),
+        )
+
+
+def _lacking(applied: Sequence[SqlMigration], steps: Sequence[SqlMigration]) -> list[SqlMigration]:
+    known = {one.number for one in applied}
+    return [step for step in steps if step.number not in known]
 
 
 def _check(

@@ -37,8 +37,10 @@ class PostgresPlace:
         return f"PostgresPlace({self.shown})"
 
 
-def parse_place(url: str) -> PostgresPlace:
+def parse_place(url: str | PostgresPlace) -> PostgresPlace:
     """The place that a URL names. Raises InvalidValueError, which never quotes the URL, and MissingExtraError."""
+    if isinstance(url, PostgresPlace):
+        return url
     check_escapes(url)
     address, _, fragment = url.partition("#")
     try:

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName, OperationalError, error_from_result
 from psycopg.pq import ExecStatus, Format
@@ -48,6 +48,10 @@ class ServerConnection(Connection[tuple[Any, ...]]):
         super().__init__(*given, **options)
         self._uses: dict[tuple[bytes, tuple[int, ...]], int] = {}
         self._plans: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
+
+    def ask(self, statement: str, values: Sequence[object]) -> Cursor[tuple[Any, ...]]:
+        """A cursor over the rows of a statement, which come in binary form."""
+        return self.cursor(binary=True).execute(statement.encode(), values)
 
     def rows(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
         """All rows of a statement, in one transaction with the setting of its workspace.

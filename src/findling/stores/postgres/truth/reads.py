@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from _blake2 import blake2b
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk, StoredText
@@ -19,7 +19,7 @@ from findling.stores.rows import (
     to_resource,
     to_visibility,
 )
-from findling.stores.validation import CID_LIMIT
+from findling.stores.validation import possible_cids
 from findling.text.chunking.chunk_plan import context_title, in_context
 
 if TYPE_CHECKING:
@@ -72,23 +72,22 @@ def load_documents(connection: Connection, ws: int, numbers: Sequence[int]) -> d
     Raises StoreDamagedError when a part of one is lost or damaged.
     """
     wanted = ws, bigints(numbers)
-    cursor = connection.cursor(binary=True)
     rows_of: dict[int, list[tuple[Any, ...]]] = {}
-    cursor.execute(
+    chunk_rows = connection.ask(
         f"SELECT {CHUNK_COLUMNS}, sum, seq, resource FROM findling.chunks"
         " WHERE ws = %s AND resource = ANY(%s) ORDER BY resource, ordinal",
         wanted,
     )
-    for row in cursor:
+    for row in chunk_rows:
         rows_of.setdefault(row[-1], []).append(row)
-    cursor.execute(
+    resource_rows = connection.ask(
         f"SELECT r.number, r.size, r.mtime_ns, r.digest, coalesce(r.inode, 0), {_BODY}, r.sum, {_RESOURCE}"
         f" FROM findling.resources r LEFT JOIN {one_of('bodies', 'b', 'r.ws', 'r.number')}"
         " WHERE r.ws = %s AND r.number = ANY(%s)",
         wanted,
     )
     documents = {}
-    for number, *found in cursor:
+    for number, *found in resource_rows:
         resource = _checked_resource(found[8:], found[7])
         rows = rows_of.get(number, [])
         chunks = tuple([_checked_chunk(row[:CHUNK_WIDTH], row[CHUNK_WIDTH], resource.rid) for row in rows])
@@ -103,7 +102,7 @@ def load_chunks(connections: PostgresConnections, cids: Sequence[int]) -> dict[i
 
     The digest of a passage proves it. Where it is of something else, the whole text is read and checked.
     """
-    rows = connections.rows(_FIND_CHUNKS, (connections.ws, bigints(_possible(cids))))
+    rows = connections.rows(_FIND_CHUNKS, (connections.ws, bigints(possible_cids(cids))))
     known: dict[int, Resource] = {}
     found: dict[int, StoredChunk] = {}
     unproven: set[int] = set()
@@ -129,7 +128,7 @@ def load_chunks(connections: PostgresConnections, cids: Sequence[int]) -> dict[i
 
 def load_resources(connections: PostgresConnections, cids: Sequence[int]) -> dict[int, Resource]:
     """The resources of those chunks that exist among `cids`, in the order of these."""
-    rows = connections.rows(_FIND_RESOURCES, (connections.ws, bigints(_possible(cids))))
+    rows = connections.rows(_FIND_RESOURCES, (connections.ws, bigints(possible_cids(cids))))
     known: dict[int, Resource] = {}
     found: dict[int, Resource] = {}
     with connections.read_errors:
@@ -148,10 +147,6 @@ def load_texts(connections: PostgresConnections, numbers: Sequence[int]) -> dict
             text = read_text(name, body)
             found[number] = StoredText(number, name, unescape(path), to_visibility(visibility), digest, text)
     return found
-
-
-def _possible(cids: Iterable[int]) -> list[int]:
-    return [cid for cid in cids if 0 <= cid < CID_LIMIT]
 
 
 def _proves(resource: Resource, chunk: Chunk, text: str) -> bool:

@@ -8,10 +8,11 @@ from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from findling.domain.errors import InvalidValueError, LockedError, ReplacedError
+from findling.domain.errors import ReplacedError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
+from findling.stores.change_log import follow
 from findling.stores.postgres.server.arrays import bigints, byteas, texts
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.formats import newest_format
@@ -64,13 +65,12 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         Raises NotIndexedError for a workspace that is not there, FormatError for a database that is too new,
         ReadOnlyError for one that has to be migrated first, and StoreDamagedError for a schema that is not ours.
         """
-        known = parse_place(place) if isinstance(place, str) else place
-        connections = PostgresConnections(known, readonly=readonly)
+        connections = PostgresConnections(place, readonly=readonly)
         with ExitStack() as undo:
             undo.callback(connections.close)
             if connections.find_workspace() is None or connections.format != newest_format():
                 with connections.session() as connection, connections.errors:
-                    connections.format = check_format(connection, known, readonly=readonly)
+                    connections.format = check_format(connection, connections.place, readonly=readonly)
                 _ = connections.ws  # raises where there is none
             undo.pop_all()
         return cls(connections, connections.format)
@@ -78,9 +78,8 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
     @classmethod
     def create(cls, place: PostgresPlace | str) -> Self:
         """Open the workspace of a place, made and brought to our format as needed."""
-        known = parse_place(place) if isinstance(place, str) else place
-        create_workspace(known)
-        return cls.open(known)
+        create_workspace(parse_place(place))
+        return cls.open(place)
 
     @contextmanager
     def frozen(self) -> Iterator[PostgresStore]:
@@ -135,18 +134,13 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         return changes
 
     def changes(self, since: int) -> Iterator[Change]:
-        """The changes that a leg at `since` still has to apply. A leg that starts from 0 drops nothing.
+        shown, ws = self._connections.place.shown, self._connections.ws
 
-        Raises InvalidValueError when the log no longer reaches back to `since`, and LockedError when the store is
-        written meanwhile: a leg must see one state of it.
-        """
-        seq, floor = self._header()
-        if 0 < since < floor:
-            raise InvalidValueError(
-                f"the log of {self._connections.place.shown} starts at {floor} and does not reach back to {since}",
-                hint="clear the leg and start from 0",
-            )
-        return self._changes(since, seq)
+        def read(position: int) -> tuple[int, list[Change]]:
+            with self._connections.reading() as connection:
+                return _read_counters(connection, ws).seq, load_changes(connection, ws, since, position)
+
+        return follow(shown, f"the log of {shown}", since, self._header(), read)
 
     def trim_log(self, absorbed: int) -> int:
         """Forget the changes up to `absorbed`; return how many entries went. The caller holds the write lock.
@@ -369,22 +363,6 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         if found is None:
             raise ReplacedError(f"{self._connections.place.shown} was removed by another process", hint="ask again")
         return found[0], found[1]
-
-    def _changes(self, since: int, latest: int) -> Iterator[Change]:
-        position, ws = since, self._connections.ws
-        while True:
-            # A transaction per batch: a slow leg must not keep old rows from being removed.
-            with self._connections.reading() as connection:
-                if _read_counters(connection, ws).seq != latest:
-                    raise LockedError(
-                        f"{self._connections.place.shown} was written while its changes were being read",
-                        hint="hold the write lock while a leg catches up",
-                    )
-                batch = load_changes(connection, ws, since, position)
-            if not batch:
-                return
-            yield from batch
-            position = batch[-1].seq
 
 
 _OF_FILES = "FROM findling.resources WHERE ws = %s AND path <> '' AND size IS NOT NULL"

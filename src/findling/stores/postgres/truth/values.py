@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from findling.domain.resources import Resource
-from findling.stores.rows import Row, resource_row, stored_time, tell_changed, tell_lost
+from findling.stores.rows import RESOURCE_TEXTS, Row, resource_row, stored_time, tell_changed, tell_lost
 
 _ESCAPE = "\x10"
 """ASCII's data link escape: ordinary text has none, and stays readable in SQL."""
@@ -16,7 +16,7 @@ _ESCAPE = "\x10"
 _AWKWARD = re.compile("[\0\x10\ud800-\udfff]")
 _ESCAPED = re.compile("\x10([0-9a-f]{4})")
 
-_TEXTS = 6
+_TEXTS = len(RESOURCE_TEXTS)
 """Columns of a resource that hold texts as they are: the first ones. Tags and others are JSON in ASCII."""
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
 from findling.stores.frontiers import Frontier, pick_unembedded
@@ -14,8 +13,8 @@ from findling.stores.postgres.server.arrays import bigints, byteas
 from findling.stores.postgres.truth.reads import load_chunks
 from findling.stores.postgres.truth.records import PostgresRecords
 from findling.stores.postgres.truth.values import escape, unescape
-from findling.stores.rows import vector_sum
-from findling.stores.validation import CID_LIMIT, MOST_WISHES, NO_MODEL, vector_width
+from findling.stores.rows import sound_vector, vector_sum
+from findling.stores.validation import MOST_WISHES, NO_MODEL, check_width, possible_cids, vector_width
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection
@@ -54,9 +53,7 @@ class PostgresKeptVectors(PostgresRecords):
         with self._connections.writing(patience_s) as connection, self._connections.errors:
             width = vector_width(model, vectors.values())
             id_, stored, mark, estimated = _model_to_write(connection, ws, model, width)
-            if stored != width:
-                what = f"vectors of {model} have {stored} bytes, not {width}"
-                raise InvalidValueError(what, hint="drop the old ones first")
+            check_width(model, width, stored)
             sums = [vector_sum(digest, vector) for digest, vector in vectors.items()]
             values = {"ws": ws, "model": id_, "mark": mark, "count": len(vectors), "sums": bigints(sums)}
             arrays = {"digests": byteas(vectors), "vectors": byteas(vectors.values())}
@@ -71,7 +68,7 @@ class PostgresKeptVectors(PostgresRecords):
             escape(model),
             byteas(digests),
         )
-        return {row[0]: _sound(*row) for row in rows}
+        return {row[0]: sound_vector(*row) for row in rows}
 
     def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
         reached: int | None = since if self._state is None or since < self._state.mark else None
@@ -90,7 +87,7 @@ class PostgresKeptVectors(PostgresRecords):
         return list(load_chunks(self._connections, cids).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
-        wishes = [cid for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
+        wishes = possible_cids(cids)
         if not wishes:
             return
         ws = self._connections.ws
@@ -168,24 +165,23 @@ def _model_to_write(connection: Connection, ws: int, model: str, width: int) -> 
 def _load_rows(connection: Connection, ws: int, model: str, since: int) -> tuple[list[VectorRow], int | None]:
     """The rows of the next vectors after mark `since`, and the mark they reach; `None` after the last one."""
     id_, _ = _find_model(connection, ws, model)
-    cursor = connection.cursor(binary=True)
-    cursor.execute(
+    found = connection.ask(
         "SELECT mark, digest, vector, sum FROM findling.vectors WHERE ws = %s AND model = %s AND mark > %s"
         " ORDER BY mark LIMIT %s",
         (ws, id_, since, _VECTORS_PER_BATCH),
     )
-    vectors = {mark: _sound(*row) for mark, *row in cursor}
+    vectors = {mark: sound_vector(*row) for mark, *row in found}
     if not vectors:
         return [], None
     reached = max(vectors)
     # Apart from the vectors, so that chunks which share one share the bytes in memory, too.
-    cursor.execute(
+    rows = connection.ask(
         "SELECT v.mark, c.cid, c.resource FROM findling.vectors v JOIN findling.chunks c ON c.ws = v.ws"
         " AND c.digest = v.digest WHERE v.ws = %s AND v.model = %s AND v.mark > %s AND v.mark <= %s"
         " ORDER BY v.mark, c.cid",
         (ws, id_, since, reached),
     )
-    return [VectorRow(mark, cid, resource, vectors[mark]) for mark, cid, resource in cursor], reached
+    return [VectorRow(mark, cid, resource, vectors[mark]) for mark, cid, resource in rows], reached
 
 
 def _find_unembedded(
@@ -204,14 +200,12 @@ def _find_unembedded(
     return cids, Frontier(id_, seq, reached)
 
 
-def _wanted(connection: Connection, ws: int, model: int) -> Iterator[tuple[int, bytes, int | None]]:
-    cursor = connection.cursor(binary=True)
-    cursor.execute(
+def _wanted(connection: Connection, ws: int, model: int) -> Iterable[tuple[Any, ...]]:
+    return connection.ask(
         "SELECT c.cid, c.digest, NULL FROM findling.wanted w JOIN findling.chunks c ON c.ws = w.ws AND c.cid = w.cid"
         f" WHERE w.ws = %s AND {_HAS_NONE} ORDER BY w.turn DESC",
         (ws, model),
     )
-    yield from cursor
 
 
 def _lacking(
@@ -220,13 +214,11 @@ def _lacking(
     """Chunks without a vector in the order of their resources, some more at a time than are asked for."""
     place = start, -1
     while True:
-        cursor = connection.cursor(binary=True)
-        cursor.execute(
+        rows = connection.ask(
             "SELECT c.cid, c.digest, c.resource, c.ordinal FROM findling.chunks c WHERE c.ws = %s"
             f" AND (c.resource, c.ordinal) > (%s, %s) AND {_HAS_NONE} ORDER BY c.resource, c.ordinal LIMIT %s",
             (ws, *place, model, 2 * limit + 1),
-        )
-        rows = cursor.fetchall()
+        ).fetchall()
         for cid, digest, resource, _ in rows:
             yield cid, digest, resource
         if len(rows) <= 2 * limit:
@@ -238,15 +230,11 @@ def _find_damaged(connection: Connection, ws: int) -> Iterator[tuple[int, int]]:
     """The models and marks of the vectors that are not what was put in."""
     place = 0, 0
     while True:
-        rows = (
-            connection.cursor(binary=True)
-            .execute(
-                "SELECT model, mark, digest, vector, sum FROM findling.vectors"
-                " WHERE ws = %s AND (model, mark) > (%s, %s) ORDER BY model, mark LIMIT %s",
-                (ws, *place, _VECTORS_PER_BATCH),
-            )
-            .fetchall()
-        )
+        rows = connection.ask(
+            "SELECT model, mark, digest, vector, sum FROM findling.vectors"
+            " WHERE ws = %s AND (model, mark) > (%s, %s) ORDER BY model, mark LIMIT %s",
+            (ws, *place, _VECTORS_PER_BATCH),
+        ).fetchall()
         if not rows:
             return
         yield from ((model, mark) for model, mark, digest, data, noted in rows if vector_sum(digest, data) != noted)
@@ -282,9 +270,3 @@ def _drop_unused(connection: Connection, ws: int) -> int:
         (ws,),
     )
     return dropped
-
-
-def _sound(digest: bytes, vector: bytes, noted: int) -> bytes:
-    if vector_sum(digest, vector) != noted:
-        raise CorruptError("a vector of the model is not what was put in", hint="findling doctor --repair")
-    return vector

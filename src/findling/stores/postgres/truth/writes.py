@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from findling.domain.ports import Change
 from findling.domain.resources import Document
+from findling.stores.change_log import to_change
 from findling.stores.postgres.server.arrays import bigints, booleans, byteas, floats, integers, texts
 from findling.stores.postgres.truth.reads import load_documents, one_of, prefixed
 from findling.stores.postgres.truth.values import (
@@ -121,26 +122,28 @@ class _Batch:
                 connection.execute(statement, values)
 
     def _statements(self, ws: int) -> Iterator[tuple[str, Sequence[object]]]:
-        for table, numbers in (("resources", self.gone), ("bodies", self.gone_bodies)):
+        for table, column, numbers in (
+            ("resources", "number", self.gone),
+            ("bodies", "number", self.gone_bodies),
+            ("chunks", "cid", self.gone_chunks),
+            ("wanted", "cid", self.lost_wishes),
+        ):
             if numbers:
-                yield f"DELETE FROM findling.{table} WHERE ws = %s AND number = ANY(%s)", (ws, bigints(numbers))
-        for table, cids in (("chunks", self.gone_chunks), ("wanted", self.lost_wishes)):
-            if cids:
-                yield f"DELETE FROM findling.{table} WHERE ws = %s AND cid = ANY(%s)", (ws, bigints(cids))
+                yield f"DELETE FROM findling.{table} WHERE ws = %s AND {column} = ANY(%s)", (ws, bigints(numbers))
         if self.revived:
             yield "DELETE FROM findling.deleted WHERE ws = %s AND rid_hash = ANY(%s)", (ws, byteas(self.revived))
         if self.deleted:
             hashes, rids, seqs = zip(*self.deleted, strict=True)
             yield "DELETE FROM findling.accesses WHERE ws = %s AND rid_hash = ANY(%s)", (ws, byteas(hashes))
             yield _DELETED, (ws, byteas(hashes), texts(rids), bigints(seqs))
-        if self.resources:
-            yield _RESOURCES, (ws, *_columns(self.resources, _RESOURCE_ARRAYS))
-        if self.bodies:
-            yield _BODIES, (ws, *_columns(self.bodies, (bigints, byteas, booleans, texts)))
-        if self.chunks:
-            yield _CHUNKS, (ws, *_columns(self.chunks, _CHUNK_ARRAYS))
-        if self.dropped:
-            yield _DROPPED, (ws, *_columns(self.dropped, (bigints, byteas, bigints)))
+        for statement, rows, arrays in (
+            (_RESOURCES, self.resources, _RESOURCE_ARRAYS),
+            (_BODIES, self.bodies, (bigints, byteas, booleans, texts)),
+            (_CHUNKS, self.chunks, _CHUNK_ARRAYS),
+            (_DROPPED, self.dropped, (bigints, byteas, bigints)),
+        ):
+            if rows:
+                yield statement, (ws, *_columns(rows, arrays))
         if self.fingerprints:
             yield _FINGERPRINTS, (*_columns(self.fingerprints, (bigints, bigints, bigints, byteas, bigints)), ws)
         if differing := {digest: count for digest, count in self.passages.items() if count}:
@@ -187,7 +190,7 @@ def put_documents(connection: Connection, ws: int, documents: Sequence[Document]
 def delete_resources(connection: Connection, ws: int, rids: Sequence[str], counters: Counters) -> list[Change]:
     """Delete resources; those that are not there make no change."""
     hashes = {hash_of(rid): rid for rid in rids}
-    rows = connection.cursor(binary=True).execute(
+    rows = connection.ask(
         "SELECT rid_hash, number FROM findling.resources WHERE ws = %s AND rid_hash = ANY(%s)", (ws, byteas(hashes))
     )
     numbers: dict[bytes, int] = dict(rows.fetchall())
@@ -219,24 +222,15 @@ def load_changes(connection: Connection, ws: int, since: int, position: int) -> 
     if since:  # a leg that starts from nothing has nothing to drop
         found += f" UNION ALL (SELECT seq, NULL, rid_hash, rid, 0 {next_ones.format('deleted')})"
         values *= 2
-    rows = (
-        connection.cursor(binary=True)
-        .execute(f"SELECT * FROM ({found}) AS found ORDER BY seq LIMIT %s", (*values, _CHANGES_PER_BATCH))
-        .fetchall()
-    )
+    ordered = f"SELECT * FROM ({found}) AS found ORDER BY seq LIMIT %s"
+    rows = connection.ask(ordered, (*values, _CHANGES_PER_BATCH)).fetchall()
     rows = rows[: _fitting(row[-1] for row in rows)]
     documents = load_documents(connection, ws, [row[1] for row in rows if row[1] is not None])
     drops = _load_drops(connection, ws, [row[2] for row in rows], since) if since else {}
-    changes = []
-    for seq, number, rid_hash, rid, _ in rows:
-        dropped = tuple(drops.get(rid_hash, ()))
-        if number is None:
-            changes.append(Change(seq, unescape(rid), dropped, frozenset(), None))
-            continue
-        document, added_at = documents[number]
-        added = [chunk.cid for chunk, at in zip(document.chunks, added_at, strict=True) if at > since]
-        changes.append(Change(seq, document.resource.rid, dropped, frozenset(added), document, number))
-    return changes
+    return [
+        to_change((seq, number, unescape(rid)), drops.get(rid_hash, ()), documents, since)
+        for seq, number, rid_hash, rid, _ in rows
+    ]
 
 
 def _insert(batch: _Batch, document: Document, rid_hash: bytes, counters: Counters) -> Change:
@@ -320,7 +314,7 @@ def _columns(rows: Sequence[Row], arrays: Sequence[Any]) -> list[bytes]:
 def _stored_resources(connection: Connection, ws: int, hashes: Sequence[bytes]) -> dict[bytes, Row]:
     """Hash of the id → number, digest of the text, fingerprint, and the columns of the resource."""
     columns = f"r.rid_hash, r.number, b.digest, {prefixed('r', FINGERPRINT_COLUMNS)}, {prefixed('r', RESOURCE_COLUMNS)}"
-    rows = connection.cursor(binary=True).execute(
+    rows = connection.ask(
         f"SELECT {columns} FROM findling.resources r"
         f" LEFT JOIN {one_of('bodies', 'b', 'r.ws', 'r.number')}"
         " WHERE r.ws = %s AND r.rid_hash = ANY(%s)",
@@ -334,7 +328,7 @@ def _stored_chunks(connection: Connection, ws: int, numbers: Iterable[int]) -> d
     listed = list(numbers)
     found: dict[int, dict[int, Row]] = {number: {} for number in listed}
     if listed:
-        rows = connection.cursor(binary=True).execute(
+        rows = connection.ask(
             f"SELECT resource, {CHUNK_COLUMNS}, seq FROM findling.chunks WHERE ws = %s AND resource = ANY(%s)",
             (ws, bigints(listed)),
         )
@@ -344,7 +338,7 @@ def _stored_chunks(connection: Connection, ws: int, numbers: Iterable[int]) -> d
 
 
 def _load_drops(connection: Connection, ws: int, hashes: Sequence[bytes], since: int) -> dict[bytes, list[int]]:
-    rows = connection.cursor(binary=True).execute(
+    rows = connection.ask(
         "SELECT rid_hash, cid FROM findling.dropped WHERE ws = %s AND rid_hash = ANY(%s) AND seq > %s ORDER BY cid",
         (ws, byteas(hashes), since),
     )

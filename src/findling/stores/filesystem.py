@@ -60,23 +60,6 @@ def sync_file(path: Path, flags: int = os.O_RDWR) -> None:
         os.close(descriptor)
 
 
-FileStamp = tuple[int, ...]
-"""Device, inode, time of change and size of a file; empty for one that is not there."""
-
-
-def stamp_of(path: Path) -> FileStamp:
-    """The marks by which a file is known again."""
-    try:
-        return stamp(path.stat())
-    except OSError:
-        return ()
-
-
-def stamp(status: os.stat_result) -> FileStamp:
-    """The marks in the status of a file."""
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
-
-
 def create_private(path: Path) -> None:
     """Create a file of mode 0600 unless it is there. SQLite gives its side files the same mode."""
     # Never open a file that is there: closing it would drop every lock this process holds on it through SQLite.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NoReturn
 from zlib import crc32
@@ -10,7 +10,7 @@ from zlib import crc32
 from findling.domain.errors import CorruptError, StoreDamagedError
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Fingerprint, Place, Resource
-from findling.stores.validation import HEADING_SEPARATOR
+from findling.stores.validation import CID_LIMIT, HEADING_SEPARATOR
 
 RESOURCE_TEXTS = ("rid", "type", "title", "path", "author", "lang")
 """Attributes of a resource that are plain texts."""
@@ -74,6 +74,11 @@ def decode_words(text: str) -> tuple[str, ...]:
 def decode_fields(text: str) -> dict[str, str]:
     """The fields in a column of `fields`."""
     return dict(_decode(text)) if text else {}
+
+
+def possible_cids(cids: Iterable[int]) -> list[int]:
+    """Those that a chunk may have, each once."""
+    return [cid for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
 
 
 def chunk_row(chunk: Chunk) -> Row:

@@ -40,11 +40,6 @@ def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def possible_cids(cids: Iterable[int]) -> list[int]:
-    """Those that a chunk may have, each once."""
-    return [cid for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
-
-
 def check_document(document: Document) -> None:
     """Raise InvalidValueError for a document that no store could hand back as it was given."""
     resource, text = document.resource, document.text

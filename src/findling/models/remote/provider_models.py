@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,43 +46,43 @@ def send_batches(
     bounded here too, because looking up a host's name cannot be interrupted: it may take 30 s without a network.
     Raises OverdueError.
     """
-    stop, outcomes = threading.Event(), SimpleQueue[_Outcome[Result]]()
-    work = partial(_send_waiting, iter(enumerate(batches)), threading.Lock(), send, stop, outcomes)
-    results: dict[int, Result] = {}
+    stop = threading.Event()
+    lock = threading.Lock()
+    waiting = iter(enumerate(batches))
+    outcomes: SimpleQueue[_Outcome[Result]] = SimpleQueue()
+
+    def work() -> None:
+        while not stop.is_set():
+            with lock:
+                number, batch = next(waiting, (-1, None))
+            if batch is None:
+                return
+            try:
+                outcomes.put((number, send(batch, stop), None))
+            except BaseException as error:  # raised again where the caller waits
+                outcomes.put((number, None, error))
+                return
+
     try:
         for _ in range(min(max_concurrent, len(batches))):
             threading.Thread(target=work, name="findling-provider", daemon=True).start()
-        while len(results) < len(batches):
-            try:
-                number, result, error = outcomes.get(timeout=patience_s + _GRACE_S)
-            except Empty:
-                raise OverdueError(f"a worker took longer than {patience_s:g} s") from None
-            if error is not None:
-                raise error
-            results[number] = result  # type: ignore[assignment]  # `None` only beside an error
+        return _collected(outcomes, len(batches), patience_s)
     finally:
         stop.set()
-    return [results[number] for number in range(len(batches))]
 
 
-def _send_waiting(
-    waiting: Iterator[tuple[int, Batch]],
-    lock: threading.Lock,
-    send: Callable[[Batch, threading.Event], Result],
-    stop: threading.Event,
-    outcomes: SimpleQueue[_Outcome[Result]],
-) -> None:
-    """Send one batch after another, until none is left, one has failed, or the caller waits no longer."""
-    while not stop.is_set():
-        with lock:
-            number, batch = next(waiting, (-1, None))
-        if batch is None:
-            return
+def _collected(outcomes: SimpleQueue[_Outcome[Result]], count: int, patience_s: float) -> list[Result]:
+    """The results of so many batches in order. Raises OverdueError, and the first error of a worker."""
+    results: dict[int, Result] = {}
+    while len(results) < count:
         try:
-            outcomes.put((number, send(batch, stop), None))
-        except BaseException as error:  # raised again where the caller waits
-            outcomes.put((number, None, error))
-            return
+            number, result, error = outcomes.get(timeout=patience_s + _GRACE_S)
+        except Empty:
+            raise OverdueError(f"a worker took longer than {patience_s:g} s") from None
+        if error is not None:
+            raise error
+        results[number] = result  # type: ignore[assignment]  # `None` only beside an error
+    return [results[number] for number in range(count)]
 
 
 def split(texts: Sequence[str], size: int) -> list[list[str]]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import CorruptError
-from findling.stores.filesystem import FileStamp, make_private, stamp, write_whole
+from findling.stores.filesystem import make_private, write_whole
 
 LAYOUT = 1
 """Raised when columns or the names of a passage change their meaning; a file of another layout is rebuilt."""
@@ -41,7 +41,7 @@ class GraphFile(NamedTuple):
 
     seq: int
     columns: Mapping[str, memoryview]
-    stamp: FileStamp
+    stamp: tuple[int, ...]
     sums: Mapping[str, Sequence[int]]
     owner: str
 
@@ -51,20 +51,20 @@ def read_graph(folder: Path, owner: str = "") -> GraphFile | None:
     path = folder / FILE
     try:
         with path.open("rb") as file:
-            marks = stamp(os.fstat(file.fileno()))
-            size = marks[-1]
+            stamp = _stamp(os.fstat(file.fileno()))
+            size = stamp[-1]
             data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)) if size else memoryview(b"")
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _damaged(path, str(error)) from error
     try:
-        return _parsed(data, owner, marks)
+        return _parsed(data, owner, stamp)
     except (ValueError, TypeError, IndexError, UnicodeDecodeError) as error:
         raise _damaged(path, str(error)) from error
 
 
-def _parsed(data: memoryview, owner: str, marks: FileStamp) -> GraphFile | None:
+def _parsed(data: memoryview, owner: str, stamp: tuple[int, ...]) -> GraphFile | None:
     start = len(_MAGIC)
     if bytes(data[:start]) != _MAGIC:
         raise ValueError("it does not begin like one")
@@ -95,7 +95,7 @@ def _parsed(data: memoryview, owner: str, marks: FileStamp) -> GraphFile | None:
         at += -(-size // 8) * 8
     if tuple(columns) != COLUMNS:
         raise ValueError("its columns are others")
-    return GraphFile(int(seq), columns, marks, sums, made_for)
+    return GraphFile(int(seq), columns, stamp, sums, made_for)
 
 
 _WIDTHS: Mapping[Any, int] = {"B": 1, "H": 2, "I": 4, "q": 8}
@@ -138,6 +138,17 @@ def damaged_columns(folder: Path) -> list[str]:
         if [crc32(data[at : at + _SUMMED]) for at in range(0, len(data), _SUMMED)] != opened.sums[name]:
             wrong.append(name)
     return wrong
+
+
+def stamp_of(folder: Path) -> tuple[int, ...]:
+    """The marks of the file that lies there now; none without one."""
+    with suppress(FileNotFoundError):
+        return _stamp((folder / FILE).stat())
+    return ()
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _damaged(path: Path, what: str) -> CorruptError:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.backends import Neighbourhood
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change
-from findling.stores.filesystem import stamp_of
-from findling.stores.graph.graph_file import COLUMNS, FILE, LAYOUT, GraphFile, read_graph, write_graph
+from findling.stores.graph.graph_file import COLUMNS, LAYOUT, GraphFile, read_graph, stamp_of, write_graph
 from findling.text.mining.chunk_names import chunk_names, hash_of, level_of
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ class EntityGraph(EditedGraph):
 
     def is_current(self) -> bool:
         """Whether its file is still the one that was opened."""
-        return self._opened is not None and self._opened.stamp == stamp_of(self._folder / FILE)
+        return self._opened is not None and self._opened.stamp == stamp_of(self._folder)
 
     def commit(self, seq: int) -> None:
         """Replace the file by one with everything applied so far, together with the number it reaches."""

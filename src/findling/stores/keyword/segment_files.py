@@ -23,7 +23,6 @@ from zlib import crc32
 
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.values import read_json
-from findling.stores.filesystem import FileStamp, stamp_of
 from findling.text.analysis.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
@@ -92,9 +91,13 @@ def has_deleted(folder: Path) -> bool:
     return False
 
 
-def files_of(folder: Path) -> FileStamp:
-    """The marks of the list of an index's files; empty without one."""
-    return stamp_of(folder / "meta.json")
+def files_of(folder: Path) -> tuple[int, ...]:
+    """The inode, time and size of the list of an index's files; empty without one."""
+    try:
+        status = (folder / "meta.json").stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def write_note(folder: Path, note: LegNote) -> None:
@@ -187,7 +190,7 @@ class OpenedIndex(NamedTuple):
 
     tantivy_index: tantivy.Index
     seq: int | None = None
-    files: FileStamp = ()
+    files: tuple[int, ...] = ()
     opstamp: int = 0
 
 

@@ -13,8 +13,8 @@ from zlib import crc32
 
 from findling.domain.backends import EXACT, KEYWORD, VIEWS, BackendLock, Capabilities, StoreIdentity
 from findling.domain.errors import DiskFullError, FindlingError, NotIndexedError, ReadOnlyError, StoreDamagedError
-from findling.stores.filesystem import FileErrors, FileStamp, stamp_of, write_whole
 from findling.stores.local.legs import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, folder_legs, forget_identity
+from findling.stores.sqlite.connections import stamp_of
 from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class LocalBackend(LocalLegs):
         self.snapshot_bytes = 0
         # Every question looks at them five times, and to make a path takes longer than the look.
         self._files = folder / STORE_FILE, folder / f"{STORE_FILE}-wal"
-        self._opened_file: FileStamp = ()
+        self._opened_file: tuple[int, ...] = ()
         self._no_room: DiskFullError | None = None
 
     def exists(self) -> bool:
@@ -152,6 +152,8 @@ class LocalBackend(LocalLegs):
 
     def put_store_aside(self) -> str | None:
         """Rename a damaged store, for recovery by hand; return its path, if there was one."""
+        from findling.stores.filesystem import FileErrors
+
         path, aside = self.folder / STORE_FILE, self.folder / DAMAGED_FILE
         had_store = bool(_store_bytes(path))
         forget_identity(self.folder)
@@ -179,7 +181,7 @@ class LocalBackend(LocalLegs):
 
             save_daily(self.folder, self.snapshot_bytes)
 
-    def _file(self) -> FileStamp:
+    def _file(self) -> tuple[int, ...]:
         return stamp_of(self._files[0])[:2]
 
 
@@ -225,6 +227,8 @@ def note_identity(folder: Path, store: TruthStore) -> Identity:
 
     The note is not synced: an older one after a power cut does no harm.
     """
+    from findling.stores.filesystem import write_whole
+
     found = Identity(store.get_meta("store_id") or "", store.seq(), store.made_counts())
     if found == read_identity(folder):
         return found

@@ -20,7 +20,6 @@ from findling.domain.errors import (
     StoreDamagedError,
     WorkspaceError,
 )
-from findling.stores.filesystem import disk_full, read_only, stamp_of, translate_file_error
 
 BUSY_SECONDS = 30.0
 """The patience of one connection with another."""
@@ -160,6 +159,8 @@ def _has_log(path: Path) -> bool:
 def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingError | None:
     if isinstance(error, StoreDamagedError):
         return None if str(path) in error.message else _damaged(path, error.message)
+    from findling.stores.filesystem import translate_file_error  # only errors need it
+
     if (translated := translate_file_error(error, path)) is not None:
         return translated
     if isinstance(error, sqlite3.Error):
@@ -170,6 +171,8 @@ def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingErro
 
 
 def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError | None:
+    from findling.stores.filesystem import disk_full, read_only
+
     # The low byte is the kind of error, the rest its detail. What Python's module itself finds carries no code: text
     # that is not UTF-8 is damage, anything else is a bug of ours.
     code = getattr(error, "sqlite_errorcode", None)
@@ -352,6 +355,15 @@ class Connections:
 
     def _is_there(self) -> bool:
         return bool(self._file) and self._file == stamp_of(self._path)[:2]
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """Device, inode, time of change and size of a file; empty for one that is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _begin(connection: sqlite3.Connection, patience_s: float | None) -> None:

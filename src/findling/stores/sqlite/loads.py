@@ -14,6 +14,7 @@ from findling.stores.rows import (
     Row,
     check_row,
     check_text,
+    possible_cids,
     tell_changed,
     tell_lost,
     to_chunk,
@@ -22,7 +23,6 @@ from findling.stores.rows import (
 )
 from findling.stores.sqlite.connections import rows_in
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older
-from findling.stores.validation import possible_cids
 from findling.text.chunking.chunk_plan import context_title, in_context
 
 

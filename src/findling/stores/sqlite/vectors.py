@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
-from findling.stores.rows import sound_vector, vector_sum
+from findling.stores.rows import possible_cids, sound_vector, vector_sum
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
 from findling.stores.sqlite.loads import load_chunks
 from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
-from findling.stores.validation import MOST_WISHES, NO_MODEL, check_width, possible_cids, vector_width
+from findling.stores.validation import MOST_WISHES, NO_MODEL, check_width, vector_width
 
 if TYPE_CHECKING:
     from findling.stores.frontiers import Frontier

@@ -14,12 +14,12 @@ from findling.stores.rows import (
     CHUNK_WIDTH,
     RESOURCE_COLUMNS,
     check_row,
+    possible_cids,
     tell_lost,
     to_chunk,
     to_resource,
     to_visibility,
 )
-from findling.stores.validation import possible_cids
 from findling.text.chunking.chunk_plan import context_title, in_context
 
 if TYPE_CHECKING:

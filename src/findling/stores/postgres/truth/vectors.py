@@ -13,8 +13,8 @@ from findling.stores.postgres.server.arrays import bigints, byteas
 from findling.stores.postgres.truth.reads import load_chunks
 from findling.stores.postgres.truth.records import PostgresRecords
 from findling.stores.postgres.truth.values import escape, unescape
-from findling.stores.rows import sound_vector, vector_sum
-from findling.stores.validation import MOST_WISHES, NO_MODEL, check_width, possible_cids, vector_width
+from findling.stores.rows import possible_cids, sound_vector, vector_sum
+from findling.stores.validation import MOST_WISHES, NO_MODEL, check_width, vector_width
 
 if TYPE_CHECKING:
     from findling.stores.postgres.server.connections import Connection

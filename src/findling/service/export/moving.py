@@ -32,6 +32,7 @@ from findling.service.workspace.store_url import gone_workspace, name_at
 from findling.service.workspace.truth_moves import prepare_move, switch_truth, tidy_move
 from findling.service.workspace.workspace import PROJECT_FOLDER, backend_at, place_of, workspace_in
 from findling.service.workspace.workspaces import find_workspace
+from findling.stores.lock import taken
 
 QUESTIONS = 200
 """Questions whose answers must be the same before and after."""
@@ -135,13 +136,11 @@ def _questions(text: str, chance: random.Random) -> Iterator[str]:
 def _still(source: Engine) -> Iterator[None]:
     """Keep writers and the model away from a workspace."""
     files = source.writer.files
-    refine, wanted = files.backend.lock("refine"), files.backend.lock(WANTED)
-    wanted.acquire(0.0)  # another one that wants the passages may hold it as well
-    try:
-        if not refine.acquire(_PATIENCE_S):
-            raise LockedError("another process is having the passages read", hint="findling refine --stop")
-    finally:
-        wanted.release()
+    refine = files.backend.lock("refine")
+    with taken(files.backend.lock(WANTED), 0.0):  # another one that wants the passages may hold it as well
+        is_ours = refine.acquire(_PATIENCE_S)
+    if not is_ours:
+        raise LockedError("another process is having the passages read", hint="findling refine --stop")
     try:
         with files.writing():
             yield

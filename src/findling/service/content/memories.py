@@ -276,12 +276,10 @@ class WorkspaceMemories:
 
     def review(self, *, principals: tuple[str, ...] | None = None) -> MemoryReview:
         """The pairs of memories that may not hold together and wait for a decision; both are of one workspace."""
-        from findling.service.content.memory_review import MemoryReview, MemoryReviewer
+        from findling.service.content.memory_review import MemoryReview, review_memories
 
         places = self._places(principals).items()
-        found = [
-            (label or one.label, MemoryReviewer(one._writer, one._clock).review(principals)) for label, one in places
-        ]
+        found = [(label or one.label, review_memories(one._writer, one._clock(), principals)) for label, one in places]
         trouble = next((one.trouble for _, one in found if one.trouble is not None), None)
         pairs = tuple(replace(pair, workspace=label) for label, one in found for pair in one.pairs)
         return MemoryReview(pairs=pairs, trouble=trouble)

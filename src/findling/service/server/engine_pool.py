@@ -227,9 +227,9 @@ class Host:
         return WorkBudget(cpu_s=cpu_s, candidates=_CANDIDATES, read=_READ, rows=_ROWS, longest_s=longest_s)
 
     @contextlib.contextmanager
-    def opened_local(self, path: str | Path, settings: Settings, workspace: str = "") -> Iterator[Engine]:
+    def opened_local(self, path: str | Path, settings: Settings) -> Iterator[Engine]:
         """The engine that `open_engine` would give, for callers who could open it themselves. Raises as that does."""
-        name = workspace or settings["workspace.name"] or settings["context.workspace"]
+        name = settings["workspace.name"] or settings["context.workspace"]
         place = locate(path, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
         with self._leased(place, settings) as engine:
             yield engine
@@ -244,11 +244,11 @@ class Host:
 
     @contextlib.contextmanager
     def local_client(
-        self, path: str | Path, settings: Settings, caller: Caller = OWNER, workspace: str = "", longest_s: float = 0.0
+        self, path: str | Path, settings: Settings, caller: Caller = OWNER, *, longest_s: float = 0.0
     ) -> Iterator[LocalClient]:
         """A client for callers who could open the workspace themselves; their settings decide what follows a search."""
         limits = spending(WorkBudget(longest_s=longest_s + GRACE_S)) if longest_s else contextlib.nullcontext()
-        with limits, self.opened_local(path, settings, workspace) as engine:
+        with limits, self.opened_local(path, settings) as engine:
             yield self._client(engine, caller, settings=settings, served_by=self.served_by, longest_s=longest_s)
         self._tell_legs()
 

@@ -153,7 +153,7 @@ def _whole_model(vectors: WorkspaceVectors, spaces: Iterable[Space]) -> str:
     return refined.get(account["model"], "")
 
 
-def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
+def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings) -> bool:
     """Check the files of legs, and compact when that is worthwhile and nobody else is writing; whether it did.
 
     The vectors of former models stay: some were paid for, and nobody has asked to drop them.
@@ -162,7 +162,7 @@ def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: W
     if not is_worthwhile(files.folder, settings):
         return False
     try:
-        compact(files, vectors or WorkspaceVectors(files, settings), settings, drops_models=False, patience_s=0.0)
+        compact(files, WorkspaceVectors(files, settings), settings, drops_models=False, patience_s=0.0)
     except (DiskFullError, LockedError, ReadOnlyError):
         return False  # it was only an offer
     return True

@@ -80,20 +80,8 @@ def move_truth(
     prepare_move(found.folder, draft, url)
     own = settings.override({"search.refresh": "never", "semantic.refine": "never", "workspace.name": ""}, "move")
     with Engine(workspace_in(found.folder), own, reach=OWN) as source, _still(source):
-        files = OpenedWorkspace(draft, unit=settings["keyword.unit"])
-        with closing(files), files.writing():
-            truth = source.writer.store
-            if not copy_truth(truth, files.store, _KEPT, on_progress):
-                raise InvalidValueError(
-                    f"{shown_url(url) or draft} holds other content already", hint="name another workspace behind #"
-                )
-            _note_models(truth, files.store)
-            # Kept by the truth that hosts share, and in the file of one that they do not.
-            quota = own_quota(found.folder, truth)
-            share_quota(draft, files.store, quota or Quota())
-            write_manifest(found.folder, quota=quota)
-            if url and files.store.get_meta("root"):
-                follow_files(found.folder, files.store)
+        truth = source.writer.store
+        _copy(truth, source.home, draft, url, settings["keyword.unit"], on_progress)
         questions = list(islice(questions_about(truth), QUESTIONS))
         with Engine(workspace_in(draft), own, reach=OWN) as target:
             _compare(source, target, questions)
@@ -104,6 +92,26 @@ def move_truth(
         switch_truth(found.folder, draft, url)
     tidy_move(found.folder, draft)
     return MoveReport(found.folder, shown_url(url) or "home", True, resources, len(questions))
+
+
+def _copy(truth: TruthStore, folder: Path, draft: Path, url: str, unit: str, on_progress: CopyProgress | None) -> None:
+    """Copy a truth, with what its workspace keeps beside it. Raises InvalidValueError where the place holds another."""
+    files = OpenedWorkspace(draft, unit=unit)
+    with closing(files), files.writing():
+        if not copy_truth(truth, files.store, _KEPT, on_progress):
+            raise InvalidValueError(
+                f"{shown_url(url) or draft} holds other content already", hint="name another workspace behind #"
+            )
+        # Which models have read everything: the number of that change is another one.
+        for model in truth.models():
+            if truth.get_meta(READ_UP_TO + model) == str(truth.seq()):
+                files.store.set_meta(READ_UP_TO + model, str(files.store.seq()))
+        # Kept by the truth that hosts share, and in the file of one that they do not.
+        quota = own_quota(folder, truth)
+        share_quota(draft, files.store, quota or Quota())
+        write_manifest(folder, quota=quota)
+        if url and files.store.get_meta("root"):
+            follow_files(folder, files.store)
 
 
 def questions_about(store: TruthStore) -> Iterator[str]:
@@ -146,13 +154,6 @@ def _still(source: Engine) -> Iterator[None]:
             yield
     finally:
         refine.release()
-
-
-def _note_models(truth: TruthStore, store: TruthStore) -> None:
-    """Note which models have read everything: the number of that change is another one."""
-    for model in truth.models():
-        if truth.get_meta(READ_UP_TO + model) == str(truth.seq()):
-            store.set_meta(READ_UP_TO + model, str(store.seq()))
 
 
 def _compare(source: Engine, target: Engine, questions: list[str]) -> None:

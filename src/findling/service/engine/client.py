@@ -226,21 +226,16 @@ class LocalClient(Viewer):
         """
         if self._settings is None:
             return None
-        embedding = None
-        if self.engine.take_left_open():
+        embedding, has_left_open = None, self.engine.take_left_open()
+        if has_left_open or self.engine.opened.lacks_leg:
             from findling.service.engine.background import index_on
 
-            index_on(self.engine, self._settings)
-            self._lacks_vectors = False  # the process that indexes starts the one that embeds
-        elif self.engine.opened.lacks_leg:
-            from findling.service.engine.background import index_on
-
-            index_on(self.engine, self._settings)  # which brings up the leg that was missed
-        if self._lacks_vectors:
+            index_on(self.engine, self._settings)  # which brings up the leg that was missed, too
+        if self._lacks_vectors and not has_left_open:  # the process that indexes starts the one that embeds
             from findling.service.engine.background import read_on
 
             embedding = read_on(self.engine, self._settings)
-            self._lacks_vectors = False
+        self._lacks_vectors = False
         if self.engine.queue.has_written:
             from findling.service.engine.background import give_space_back
 

@@ -7,7 +7,7 @@ import gc
 import threading
 import time
 from bisect import bisect_left
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,9 +60,8 @@ class ServerStatistics:
         self._times_ms: dict[str, float] = {}
         self._recent: deque[float] = deque(maxlen=_RECENT)
         self._histograms: dict[tuple[str, str], Histogram] = {}
-        self._degraded: Counter[str] = Counter()
         self._facts: dict[str, Any] = {}
-        self._queries = self._cached = self._failed = 0
+        self._queries = self._cached = self._failed = self._degraded = 0
         self._seconds = 0.0
 
     def took(self, name: str, seconds: float) -> None:
@@ -88,7 +87,7 @@ class ServerStatistics:
             self._cached += cached
             self._seconds += seconds
             self._recent.append(seconds)
-            self._degraded[mode] += bool(degraded)
+            self._degraded += bool(degraded)
 
     def failed(self) -> None:
         """Count a question that was not answered."""
@@ -119,7 +118,7 @@ class ServerStatistics:
                 "total_queries": self._queries,
                 "failed_queries": self._failed,
                 "cache_hits": self._cached,
-                "degraded_total": sum(self._degraded.values()),
+                "degraded_total": self._degraded,
                 "avg_latency_ms": round(self._seconds / self._queries * 1000, 3) if self._queries else 0.0,
                 "p99_latency_ms": round(recent[int(len(recent) * 0.99)] * 1000, 3) if recent else 0.0,
             }

@@ -148,7 +148,7 @@ class DaemonClient:
 
 
 SearchClient: TypeAlias = "LocalClient | DaemonClient"
-"""What searches one workspace as one caller; both give the same answers."""
+"""A client that searches one workspace as one caller; both give the same answers."""
 
 
 def _strange(told: object) -> DaemonError:

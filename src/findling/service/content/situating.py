@@ -79,7 +79,7 @@ class SituateReport:
 
 
 class SentenceTask:
-    """What is asked by default: where each chunk stands in its document.
+    """The question that is asked by default: where each chunk stands in its document.
 
     `field` of resources holds the replies, and is the note of a store that some have it; `system` are the instructions.
     """
@@ -122,7 +122,7 @@ class SentenceTask:
 
 
 class NameTask:
-    """The other thing that is asked, with the same methods: the names in a document, and those that are one."""
+    """The other question, with the same methods: the names in a document, and those that are one."""
 
     field, system, what = model_names.FIELD, model_names.SYSTEM, "name"
 

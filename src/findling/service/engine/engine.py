@@ -102,32 +102,33 @@ class Engine(ReachingEngine):
 
             return answer_of_several(scoped, self, self.meant(asked.scope, principals), refresh=refresh)
         notes = list(notes) or self._ready(refresh, on_progress, asked)
+        share = self.share() if notes and principals is None else {}
         is_partial = bool(notes) and not self.is_indexed()
         asked = self._without_others(of_a_part(asked) if is_partial else asked)
         timings = {"refresh": round((time.perf_counter() - started) * 1000, 3)}
         above = self._asked_above(asked)
-        if not above:
-            return self._found(asked, scoped, notes, timings, is_partial=is_partial)
-        from findling.service.engine.parent_items import to_be_fused, with_items_above
+        if above:
+            from findling.service.engine.parent_items import to_be_fused, with_items_above
 
-        own = self._found(to_be_fused(asked), scoped, notes, timings, is_partial=is_partial)
-        return with_items_above(own, scoped, self, above)
+            asked = to_be_fused(asked)
+        from findling.pipelines.answer.search import search
 
-    def _found(
+        lines = self._settings["search.snippet_lines"]
+        answer = self.opened.read(principals, notes, search, asked, scoped.parsed, lines, notes)
+        answer = self._told(answer, scoped, share, timings, is_partial=is_partial)
+        return with_items_above(answer, scoped, self, above) if above else answer
+
+    def _told(
         self,
-        asked: SearchRequest,
+        answer: SearchAnswer,
         scoped: Scoped,
-        notes: list[Degradation],
+        share: Mapping[str, int],
         timings: Mapping[str, float],
         *,
         is_partial: bool,
     ) -> SearchAnswer:
-        """The answer of this workspace; its owner learns of a rule that leaves out what was asked, and of the share."""
-        from findling.pipelines.answer.search import search
-
-        principals, lines = asked.principals, self._settings["search.snippet_lines"]
-        share = self.share() if notes and principals is None else {}
-        answer = self.opened.read(principals, notes, search, asked, scoped.parsed, lines, notes)
+        """The answer with its scope, plan and times; the owner learns of a rule that leaves out what was asked."""
+        principals = scoped.request.principals
         rule = self._rule_at(self.scope) if answer.quality == "none" and principals is None else None
         return changed(
             answer,

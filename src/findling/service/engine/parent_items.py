@@ -166,7 +166,7 @@ def _fused(gathered: _Gathered, asked: SearchRequest) -> tuple[SearchAnswer, lis
 def _instead(
     answers: Sequence[SearchAnswer], asked: SearchRequest
 ) -> tuple[Sequence[RankedAcross], Sequence[RankedAcross]]:
-    """What answers that are all empty have instead: hits of looser questions, or else the nearest passages."""
+    """The hits of looser questions where all answers are empty, or else the nearest passages."""
     if asked.offset or any(answer.hits for answer in answers):
         return [], []
     if looser := fuse_across([as_relaxed(answer) for answer in answers], asked.limit):

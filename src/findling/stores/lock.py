@@ -6,11 +6,15 @@ import errno
 import os
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from findling.domain.errors import LockedError, PathNotFoundError, ReadOnlyError
+
+if TYPE_CHECKING:
+    from findling.domain.backends import BackendLock
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.02
@@ -129,6 +133,16 @@ class WriteLock:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 raise PathNotFoundError(f"the folder of {self._path} is not there", hint="create it first") from error
             raise
+
+
+@contextmanager
+def taken(lock: BackendLock, timeout_s: float) -> Iterator[bool]:
+    """Take a lock, waiting up to `timeout_s` seconds, for a block, which learns whether it was taken."""
+    is_ours = lock.acquire(timeout_s)
+    try:
+        yield is_ours
+    finally:
+        lock.release()
 
 
 _held: set[WriteLock] = set()

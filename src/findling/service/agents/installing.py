@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,20 +90,12 @@ def plan_install(
     """
     agent, files = AGENTS[name], _files(name, scope)
     path = _within(root, scope, _settings(agent, scope, root))
-    before = _read(path, drafts)
     _check_unicode(command)
-    with _explained(name, path):
-        after, outcome = _with_entry(agent, path, _text(before), entry_of(agent, command), force=force)
-    changes = [_change(name, "settings", path, before, after, outcome, drafts)]
+    edit = partial(_with_entry, agent, path, entry=entry_of(agent, command), force=force)
+    changes = [_planned(name, "settings", path, drafts, edit)]
     if guide and files.instructions:
-        path = _within(root, scope, _real(place(files.instructions, root)))
-        before = _read(path, drafts)
-        with _explained(name, path):
-            after = put_marked(_text(before), guide)
-            if cut_marked(after) != (None if before is None else cut_marked(_text(before) or "")):
-                raise EditError(1, "the instructions cannot be added without changing other lines")
-        had = before is not None and read_marked(_text(before) or "") is not None
-        changes.append(_change(name, "instructions", path, before, after, "updated" if had else "added", drafts))
+        notes = _within(root, scope, _real(place(files.instructions, root)))
+        changes.append(_planned(name, "instructions", notes, drafts, partial(_with_guide, guide=guide)))
     return changes
 
 
@@ -113,28 +106,15 @@ def plan_uninstall(name: str, scope: str, root: Path, drafts: Drafts, others: Co
     """
     agent, files = AGENTS[name], _files(name, scope)
     path = _within(root, scope, _settings(agent, scope, root))
-    before, keys = _read(path, drafts), (*agent.keys, _NAME)
-    read, _, cut = _FORMATS[agent.format]
-    outcome = "absent"
-    with _explained(name, path):
-        after = _text(before)
-        entry = None if after is None else read(after, keys)
-        if entry is not None and not is_own_entry(entry):
-            outcome = "not ours"
-        elif after is not None and entry is not None:
-            after, outcome = cut(after, keys), "removed"
-            if after is not None and read(after, keys) is not None:
-                raise EditError(1, f"{_NAME} would still stand there")
-    changes = [_change(name, "settings", path, before, after, outcome, drafts)]
+    changes = [_planned(name, "settings", path, drafts, partial(_without_entry, agent))]
     if files.instructions:
-        path = _within(root, scope, _real(place(files.instructions, root)))
-        before = _read(path, drafts)
-        needed = any(_reads(other, scope, root, path, drafts) for other in others)
-        with _explained(name, path):
-            after = _text(before) if needed or before is None else cut_marked(_text(before) or "")
-        changes.append(
-            _change(name, "instructions", path, before, after, "still used" if needed else "removed", drafts)
-        )
+        notes = _within(root, scope, _real(place(files.instructions, root)))
+        needed = any(_reads(other, scope, root, notes, drafts) for other in others)
+
+        def without_guide(text: str | None) -> tuple[str | None, str]:
+            return (text, "still used") if needed else (None if text is None else cut_marked(text), "removed")
+
+        changes.append(_planned(name, "instructions", notes, drafts, without_guide))
     return changes
 
 
@@ -200,6 +180,29 @@ def _with_entry(agent: Agent, path: Path, text: str | None, entry: dict[str, Any
     if read(after, keys) != entry or cut(after, keys) != base:
         raise EditError(1, "an entry cannot be added without changing anything else")
     return after, "added" if there is None else "updated"
+
+
+def _without_entry(agent: Agent, text: str | None) -> tuple[str | None, str]:
+    """The text without our entry, and what becomes of it. Raises EditError."""
+    read, _, cut = _FORMATS[agent.format]
+    keys = (*agent.keys, _NAME)
+    entry = None if text is None else read(text, keys)
+    if text is None or entry is None:
+        return text, "absent"
+    if not is_own_entry(entry):
+        return text, "not ours"
+    after = cut(text, keys)
+    if after is not None and read(after, keys) is not None:
+        raise EditError(1, f"{_NAME} would still stand there")
+    return after, "removed"
+
+
+def _with_guide(text: str | None, guide: str) -> tuple[str, str]:
+    """The text with the guide, and what becomes of it. Raises EditError."""
+    after = put_marked(text, guide)
+    if cut_marked(after) != (None if text is None else cut_marked(text)):
+        raise EditError(1, "the instructions cannot be added without changing other lines")
+    return after, "added" if text is None or read_marked(text) is None else "updated"
 
 
 def _check_unicode(command: Sequence[str]) -> None:
@@ -282,27 +285,24 @@ def _text(data: bytes | None) -> str | None:
         raise EditError(data.count(b"\n", 0, error.start) + 1, "this is no UTF-8") from error
 
 
-def _change(
-    name: str, kind: str, path: Path, before: bytes | None, after: str | None, outcome: str, drafts: Drafts
+def _planned(
+    name: str, kind: str, path: Path, drafts: Drafts, edit: Callable[[str | None], tuple[str | None, str]]
 ) -> FileChange:
+    """The change of a file by an edit of its text. Raises InvalidValueError that names file, line and next step."""
+    before = _read(path, drafts)
+    try:
+        after, outcome = edit(_text(before))
+    except EditError as problem:
+        raise InvalidValueError(
+            f"{path}, line {problem.line}: {problem.reason}; it stays as it is",
+            hint=f"correct it, or change it by hand: findling mcp --print {name}",
+        ) from problem
     lead = _BOM if before is not None and before.startswith(_BOM) else b""
     data = None if after is None else lead + after.encode()
     drafts[path] = data
     is_same = data == before and outcome in ("added", "updated", "removed")
     same = "absent" if outcome == "removed" else "unchanged"
     return FileChange(name, kind, path, before, data, same if is_same else outcome)
-
-
-@contextmanager
-def _explained(name: str, path: Path) -> Iterator[None]:
-    """Turn a problem with a text into an error that names file, line and next step."""
-    try:
-        yield
-    except EditError as problem:
-        raise InvalidValueError(
-            f"{path}, line {problem.line}: {problem.reason}; it stays as it is",
-            hint=f"correct it, or change it by hand: findling mcp --print {name}",
-        ) from problem
 
 
 def _tidy(folder: Path, root: Path) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from findling.domain.errors import FindlingError
 from findling.service.agents.agent_table import agents_folder
 from findling.stores.filesystem import make_private
-from findling.stores.lock import WriteLock
+from findling.stores.lock import WriteLock, taken
 
 _LOG, _OLDER, _LOCK = "savings.log", "savings-older.log", "savings.lock"
 _LINE = re.compile(rb"^([0-9]+)\t([a-z_]+)\t([0-9]+)\t([0-9]+)\t\.$", re.MULTILINE)
@@ -83,13 +83,9 @@ def read_savings(home: Path) -> Savings:
 
 def _begin_anew(folder: Path) -> None:
     """Make the full log the older one. Who has it open still appends to that; only one process moves it."""
-    lock = WriteLock(folder / _LOCK)
-    if lock.acquire(0.0):
-        try:
-            if (folder / _LOG).stat().st_size >= _FULL_BYTES:
-                (folder / _LOG).replace(folder / _OLDER)
-        finally:
-            lock.release()
+    with taken(WriteLock(folder / _LOCK), 0.0) as is_ours:
+        if is_ours and (folder / _LOG).stat().st_size >= _FULL_BYTES:
+            (folder / _LOG).replace(folder / _OLDER)
 
 
 def _lines(folder: Path) -> Iterator[tuple[float, str, int, int]]:

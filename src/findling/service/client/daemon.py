@@ -11,7 +11,7 @@ from dataclasses import is_dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from findling import __version__
 from findling.domain.errors import DaemonError, InvalidValueError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from findling.domain.reports import Progress
     from findling.pipelines.lookup.suggest import Completion
+    from findling.service.engine.client import LocalClient
     from findling.service.index.documents import FetchedDocument
 
 _Value = TypeVar("_Value")
@@ -144,6 +145,10 @@ class DaemonClient:
             return read(document)
         except InvalidValueError as error:
             raise _strange(error) from error
+
+
+SearchClient: TypeAlias = "LocalClient | DaemonClient"
+"""A client that searches one workspace as one caller; both give the same answers."""
 
 
 def _strange(told: object) -> DaemonError:

@@ -115,44 +115,36 @@ def process_that_holds(home: Path) -> int | None:
     path = daemon_folder(home) / _LOCK_FILE
     if not os.path.exists(path):  # noqa: PTH110 - a home that is not ours to look into has none
         return None
-    from findling.stores.lock import WriteLock
+    from findling.stores.lock import WriteLock, taken
 
     lock = WriteLock(path)
     holder = lock.holder()  # before the try, which would leave our own name there
-    if lock.acquire(0.0):
-        lock.release()
-        return None
-    return holder or 0
+    with taken(lock, 0.0) as is_free:
+        return None if is_free else holder or 0
 
 
 @contextmanager
 def only_daemon(home: Path) -> Iterator[None]:
     """Be the daemon of a home, and clear away what a killed one has left. Raises DaemonError if one runs."""
-    from findling.stores.lock import WriteLock
+    from findling.stores.lock import WriteLock, taken
 
-    lock = WriteLock(make_folder(home) / _LOCK_FILE)
-    if not lock.acquire(0.0):
-        state, holder = read_state(home), lock.holder() or 0
-        at = f" at {state.address}" if state else ""
-        hint = "findling serve --stop" if state else how_to_kill(holder)
-        raise DaemonError(f"process {holder} serves {home} already{at}", hint=hint)
-    try:
+    with taken(lock := WriteLock(make_folder(home) / _LOCK_FILE), 0.0) as is_ours:
+        if not is_ours:
+            state, holder = read_state(home), lock.holder() or 0
+            at = f" at {state.address}" if state else ""
+            hint = "findling serve --stop" if state else how_to_kill(holder)
+            raise DaemonError(f"process {holder} serves {home} already{at}", hint=hint)
         remove_state(home)
         yield
         remove_state(home)
-    finally:
-        lock.release()
 
 
 def has_ended(home: Path, patience_s: float) -> bool:
     """Whether the daemon of a home ends in time."""
-    from findling.stores.lock import WriteLock
+    from findling.stores.lock import WriteLock, taken
 
-    lock = WriteLock(daemon_folder(home) / _LOCK_FILE)
-    if not lock.acquire(patience_s):
-        return False
-    lock.release()
-    return True
+    with taken(WriteLock(daemon_folder(home) / _LOCK_FILE), patience_s) as has_ended:
+        return has_ended
 
 
 def how_to_kill(pid: int) -> str:

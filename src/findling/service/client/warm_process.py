@@ -188,16 +188,13 @@ def _settle() -> None:
 def _only_one(home: Path) -> Iterator[Path]:
     """Hold the lock of the one process of a home; yields its folder. Raises LockedError when another one stays."""
     from findling.domain.errors import LockedError
-    from findling.stores.lock import WriteLock
+    from findling.stores.lock import WriteLock, taken
 
     folder = make_folder(home)
-    lock = WriteLock(folder / LOCK_FILE)
-    if not lock.acquire(_REPLACED_S):
-        raise LockedError(f"process {lock.holder()} is warm for {home}")
-    try:
+    with taken(lock := WriteLock(folder / LOCK_FILE), _REPLACED_S) as is_ours:
+        if not is_ours:
+            raise LockedError(f"process {lock.holder()} is warm for {home}")
         yield folder
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -109,21 +109,25 @@ class WorkspaceMemories:
         with self._writer.writing() as put:
             self._fold_held()
             store = self._writer.store
-            rid = self._own_rid(memory_rid(wish), wish)
             if here:
                 store.set_meta(HERE, "//".join(sorted({*(store.get_meta(HERE) or ".").split("//"), self._part})))
-            known = store.document(rid)
-            if known is not None:
-                if rid in self._kept_apart(None):
-                    raise InvalidValueError(f"{rid} is kept in another folder", hint="another --id")
-                return self._again(put, wish, known, now, is_copy=not wish.id)
-            access = store.accesses([rid]).get(rid)
-            resource = make_resource(wish, rid, now, accesses_before=access.count if access else 0)
-            found = self._truth.place(wish, resource, principals)
-            like = store.document(found.copy_of) if found.copy_of else None
-            if like is not None:
-                return self._again(put, wish, like, now, is_copy=True)
-            return self._added(put, wish, resource, access, found, now)
+            return self._remembered(put, wish, principals, now)
+
+    def _remembered(self, put: Put, wish: Wish, principals: tuple[str, ...] | None, now: float) -> Memory:
+        """The memory of a wish: a new one, or one that is there and says the same, or has its id."""
+        store, rid = self._writer.store, self._own_rid(memory_rid(wish), wish)
+        known = store.document(rid)
+        if known is not None:
+            if rid in self._kept_apart(None):
+                raise InvalidValueError(f"{rid} is kept in another folder", hint="another --id")
+            return self._again(put, wish, known, now, is_copy=not wish.id)
+        access = store.accesses([rid]).get(rid)
+        resource = make_resource(wish, rid, now, accesses_before=access.count if access else 0)
+        found = self._truth.place(wish, resource, principals)
+        like = store.document(found.copy_of) if found.copy_of else None
+        if like is not None:
+            return self._again(put, wish, like, now, is_copy=True)
+        return self._added(put, wish, resource, access, found, now)
 
     def _added(
         self, put: Put, wish: Wish, resource: Resource, access: Access | None, found: Judgement, now: float
@@ -186,6 +190,19 @@ class WorkspaceMemories:
         asked = Recall(query, limit, mode, min_importance, principals, at, all_versions).checked(self._clock())
         asked = self._recaller.timed(asked)
         places = self._places(principals)
+        answers, degraded = self._recalled(asked, places)
+        best = newer_first([one for answer in answers.values() for one in answer.memories], asked)[:limit]
+        lead = next((answer for answer in answers.values() if answer.memories or answer.left_out), answers[""])
+        noted = [
+            place._log.append([one.rid for one in best if one.hit.workspace == label])
+            for label, place in places.items()
+        ]
+        return replace(lead, memories=tuple(best), degraded=tuple(degraded), is_counted=all(noted))
+
+    def _recalled(
+        self, asked: Recall, places: Mapping[str, WorkspaceMemories]
+    ) -> tuple[dict[str, RecallAnswer], list[Degradation]]:
+        """The answers of all places that can give one, and what is missing. The nearest folder wins an id."""
         answers: dict[str, RecallAnswer] = {}
         degraded: list[Degradation] = []
         for label, place in places.items():
@@ -198,18 +215,11 @@ class WorkspaceMemories:
                 degraded.append(replace(missing, what=f"the memories of {label} are not searched: {missing.what}"))
                 continue
             degraded += found.degraded if place is self else ()
-            # The nearest folder wins an id.
             stores = [places[near]._writer.store for near in answers if places[near]._writer.exists]
             others = [one for one in found.memories if not any(store.document(one.rid) for store in stores)]
             labelled = [replace(one, hit=replace(one.hit, workspace=label)) for one in others]
             answers[label] = replace(found, memories=tuple(labelled))
-        best = newer_first([one for answer in answers.values() for one in answer.memories], asked)[:limit]
-        lead = next((answer for answer in answers.values() if answer.memories or answer.left_out), answers[""])
-        noted = [
-            place._log.append([one.rid for one in best if one.hit.workspace == label])
-            for label, place in places.items()
-        ]
-        return replace(lead, memories=tuple(best), degraded=tuple(degraded), is_counted=all(noted))
+        return answers, degraded
 
     def forget(self, ids: Iterable[str]) -> int:
         """Delete memories for good; returns how many there were. Raises as `WorkspaceWriter.writing` does."""
@@ -276,12 +286,10 @@ class WorkspaceMemories:
 
     def review(self, *, principals: tuple[str, ...] | None = None) -> MemoryReview:
         """The pairs of memories that may not hold together and wait for a decision; both are of one workspace."""
-        from findling.service.content.memory_review import MemoryReview, MemoryReviewer
+        from findling.service.content.memory_review import MemoryReview, review_memories
 
         places = self._places(principals).items()
-        found = [
-            (label or one.label, MemoryReviewer(one._writer, one._clock).review(principals)) for label, one in places
-        ]
+        found = [(label or one.label, review_memories(one._writer, one._clock(), principals)) for label, one in places]
         trouble = next((one.trouble for _, one in found if one.trouble is not None), None)
         pairs = tuple(replace(pair, workspace=label) for label, one in found for pair in one.pairs)
         return MemoryReview(pairs=pairs, trouble=trouble)

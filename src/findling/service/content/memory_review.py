@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from findling.domain.errors import InvalidValueError, ModelError
@@ -43,89 +43,83 @@ class MemoryReview:
     trouble: Degradation | None = None
 
 
-class MemoryReviewer:
-    """Looks through the memories of one workspace. `clock` gives seconds since the epoch."""
+def review_memories(writer: WorkspaceWriter, now: float, principals: Principals = None) -> MemoryReview:
+    """The pairs of memories of one workspace that may not hold together and wait for a decision.
 
-    def __init__(self, writer: WorkspaceWriter, clock: Callable[[], float]) -> None:
-        self._writer = writer
-        self._clock = clock
+    With `memory.ask`, a language model says what it thinks of pairs that nobody has asked it about.
+    """
+    if not writer.exists:
+        return MemoryReview(pairs=())
+    pairs, trouble = _pairs(writer, now, principals), None
+    if writer.settings["memory.ask"] and principals is None and any(not one.verdict for one in pairs):
+        trouble = _ask(writer, [one for one in pairs if not one.verdict])
+        pairs = _pairs(writer, now, principals)
+    return MemoryReview(pairs=tuple(reversed(pairs)), trouble=trouble)
 
-    def review(self, principals: Principals = None) -> MemoryReview:
-        """The pairs of memories that may not hold together and wait for a decision.
 
-        With `memory.ask`, a language model says what it thinks of pairs that nobody has asked it about.
-        """
-        if not self._writer.exists:
-            return MemoryReview(pairs=())
-        pairs, trouble = self._pairs(principals), None
-        if self._writer.settings["memory.ask"] and principals is None and any(not one.verdict for one in pairs):
-            trouble = self._ask([one for one in pairs if not one.verdict])
-            pairs = self._pairs(principals)
-        return MemoryReview(pairs=tuple(reversed(pairs)), trouble=trouble)
-
-    def _pairs(self, principals: Principals) -> list[MemoryPair]:
-        now, store = self._clock(), self._writer.store
-        may_see = sight_of(self._writer, principals)
-        numbers = list(store.matching(Filters(type=(MEMORY,))))
-        rids = [one.rid for one in store.texts(numbers) if may_see(one.rid, one.visibility)]
-        gone = store.successors(rids)
-        documents = {rid: found for rid in rids if rid not in gone and (found := store.document(rid)) is not None}
-        held = [
-            Neighbour(one.resource, one.text) for one in documents.values() if lasting(one.resource, None).until > now
-        ]
-        found_pairs = []
-        for newer, older in conflicting_pairs(held):
-            said = verdicts_of(documents[newer].resource).get(older, {})
-            found_pairs.append(
-                MemoryPair(
-                    newer=newer,
-                    older=older,
-                    newer_text=documents[newer].text,
-                    older_text=documents[older].text,
-                    verdict=str(said.get("verdict", "")),
-                    verdict_by=str(said.get("model", "")),
-                    here=documents[newer].resource.fields.get(HERE, ""),
-                )
+def _pairs(writer: WorkspaceWriter, now: float, principals: Principals) -> list[MemoryPair]:
+    store = writer.store
+    may_see = sight_of(writer, principals)
+    numbers = list(store.matching(Filters(type=(MEMORY,))))
+    rids = [one.rid for one in store.texts(numbers) if may_see(one.rid, one.visibility)]
+    gone = store.successors(rids)
+    documents = {rid: found for rid in rids if rid not in gone and (found := store.document(rid)) is not None}
+    held = [Neighbour(one.resource, one.text) for one in documents.values() if lasting(one.resource, None).until > now]
+    found_pairs = []
+    for newer, older in conflicting_pairs(held):
+        said = verdicts_of(documents[newer].resource).get(older, {})
+        found_pairs.append(
+            MemoryPair(
+                newer=newer,
+                older=older,
+                newer_text=documents[newer].text,
+                older_text=documents[older].text,
+                verdict=str(said.get("verdict", "")),
+                verdict_by=str(said.get("model", "")),
+                here=documents[newer].resource.fields.get(HERE, ""),
             )
-        return found_pairs
+        )
+    return found_pairs
 
-    def _ask(self, pairs: Sequence[MemoryPair]) -> Degradation | None:
-        """Ask the chosen language model, keep what it says, and return what kept it from that."""
-        from findling.service.index.model_choice import choose_chat, may_send
 
-        settings, store = self._writer.settings, self._writer.store
-        try:
-            chat = choose_chat(settings)
-            if chat is None:
-                return Degradation(
-                    what="no language model is chosen to compare memories",
-                    fix="findling config set chat.model PROVIDER:MODEL",
-                )
-            allowed = may_send(settings)
-            sent = []
-            for pair in pairs:
-                documents = [store.document(rid) for rid in (pair.newer, pair.older)]
-                if not chat.host or all(one is not None and allowed(one.resource) for one in documents):
-                    sent.append(pair)
-            said = ask_model(chat, [(pair.older_text, pair.newer_text) for pair in sent])
-        except (ModelError, InvalidValueError) as error:
-            return Degradation.of(error)
-        answers = {pair: verdict for pair, verdict in zip(sent, said, strict=True) if verdict}
-        if answers:
-            self._keep(answers, chat.name)
-        if len(answers) < len(sent):
-            return Degradation(what=f"{chat.name} gave no clear answer on {len(sent) - len(answers)} pairs", fix="")
-        return None
+def _ask(writer: WorkspaceWriter, pairs: Sequence[MemoryPair]) -> Degradation | None:
+    """Ask the chosen language model, keep what it says, and return what kept it from that."""
+    from findling.service.index.model_choice import choose_chat, may_send
 
-    def _keep(self, answers: Mapping[MemoryPair, str], model: str) -> None:
-        with self._writer.writing() as put:
-            changed: dict[str, tuple[Resource, str]] = {}
-            for pair, verdict in answers.items():
-                found = self._writer.store.document(pair.newer)
-                if found is None:
-                    continue
-                resource = changed.get(pair.newer, (found.resource, ""))[0]
-                told = {**verdicts_of(resource), pair.older: {"verdict": verdict.lower(), "model": model}}
-                fields = {**resource.fields, "verdicts": json.dumps(told, ensure_ascii=False)}
-                changed[pair.newer] = replace(resource, fields=fields), found.text
-            put(self._writer.documents(changed.values()), ())
+    settings, store = writer.settings, writer.store
+    try:
+        chat = choose_chat(settings)
+        if chat is None:
+            return Degradation(
+                what="no language model is chosen to compare memories",
+                fix="findling config set chat.model PROVIDER:MODEL",
+            )
+        allowed = may_send(settings)
+        sent = []
+        for pair in pairs:
+            documents = [store.document(rid) for rid in (pair.newer, pair.older)]
+            if not chat.host or all(one is not None and allowed(one.resource) for one in documents):
+                sent.append(pair)
+        said = ask_model(chat, [(pair.older_text, pair.newer_text) for pair in sent])
+    except (ModelError, InvalidValueError) as error:
+        return Degradation.of(error)
+    answers = {pair: verdict for pair, verdict in zip(sent, said, strict=True) if verdict}
+    if answers:
+        _keep(writer, answers, chat.name)
+    if len(answers) < len(sent):
+        return Degradation(what=f"{chat.name} gave no clear answer on {len(sent) - len(answers)} pairs", fix="")
+    return None
+
+
+def _keep(writer: WorkspaceWriter, answers: Mapping[MemoryPair, str], model: str) -> None:
+    with writer.writing() as put:
+        changed: dict[str, tuple[Resource, str]] = {}
+        for pair, verdict in answers.items():
+            found = writer.store.document(pair.newer)
+            if found is None:
+                continue
+            resource = changed.get(pair.newer, (found.resource, ""))[0]
+            told = {**verdicts_of(resource), pair.older: {"verdict": verdict.lower(), "model": model}}
+            fields = {**resource.fields, "verdicts": json.dumps(told, ensure_ascii=False)}
+            changed[pair.newer] = replace(resource, fields=fields), found.text
+        put(writer.documents(changed.values()), ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
 
@@ -139,17 +139,17 @@ class MemoryTruth:
     def history(self, rid: str, principals: Principals = None) -> list[MemoryVersion]:
         """All states of a fact that a memory tells, the present one first. Raises NotFoundError."""
         document = self._document(rid, principals)
-        chain, store, may_see = [document], self._writer.store, sight_of(self._writer, principals)
-        while later := store.successors([chain[0].resource.rid]).get(chain[0].resource.rid):
-            found = store.document(later)
-            if found is None or found in chain or not may_see(later, found.resource.visibility):
-                break
-            chain.insert(0, found)
-        while earlier := chain[-1].resource.fields.get("supersedes", ""):
-            found = store.document(earlier)
-            if found is None or found in chain or not may_see(earlier, found.resource.visibility):
-                break
-            chain.append(found)
+        store, may_see = self._writer.store, sight_of(self._writer, principals)
+
+        def found(rid: str | None, known: Sequence[Document]) -> Document | None:
+            one = store.document(rid) if rid else None
+            return one if one and one not in known and may_see(one.resource.rid, one.resource.visibility) else None
+
+        chain = [document]
+        while later := found(store.successors([chain[0].resource.rid]).get(chain[0].resource.rid), chain):
+            chain.insert(0, later)
+        while earlier := found(chain[-1].resource.fields.get("supersedes"), chain):
+            chain.append(earlier)
         versions: list[MemoryVersion] = []
         for place, one in enumerate(chain):
             held = lasting(one.resource, chain[place - 1].resource if place else None)

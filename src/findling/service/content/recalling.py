@@ -87,24 +87,17 @@ _LeftOut = dict[str, set[str]]
 """The ids of memories that were found and do not hold, by the reason."""
 
 
-class Recaller:
+class Recaller(NamedTuple):
     """Answers from one workspace; no access is noted. `search` answers a request as `Engine.search` does."""
 
-    def __init__(
-        self,
-        writer: WorkspaceWriter,
-        search: Callable[[SearchRequest], SearchAnswer],
-        log: AccessLog,
-        clock: Callable[[], float],
-    ) -> None:
-        self._writer = writer
-        self._search = search
-        self._log = log
-        self._clock = clock
+    writer: WorkspaceWriter
+    search: Callable[[SearchRequest], SearchAnswer]
+    log: AccessLog
+    clock: Callable[[], float]
 
     def recalled(self, asked: Recall) -> RecallAnswer:
         """The memories of this workspace that answer a question."""
-        if not self._writer.exists:
+        if not self.writer.exists:
             return RecallAnswer(query=asked.query)
         plan = self.plan(asked.mode)
         counts: _LeftOut = defaultdict(set)
@@ -126,10 +119,10 @@ class Recaller:
 
     def timed(self, asked: Recall) -> Recall:
         """The question with the period that its words name; an event gets its day from what mentions it."""
-        found = None if asked.at else asked_time(asked.query, self._clock())
+        found = None if asked.at else asked_time(asked.query, self.clock())
         if found is None or not found.event:
             return asked._replace(time=found)
-        if not self._writer.exists:
+        if not self.writer.exists:
             return asked
         # An event keeps its words, so that a note can say that nobody knows its day.
         day = dated_event(found.event, self._mentions(found.event, asked.principals))
@@ -137,13 +130,13 @@ class Recaller:
 
     def accesses(self, rids: Iterable[str], principals: tuple[str, ...] | None) -> Mapping[str, Access]:
         """The accesses of resources; none for anybody but the owner."""
-        return self._log.counts(self._writer.store, rids) if principals is None else {}
+        return self.log.counts(self.writer.store, rids) if principals is None else {}
 
     def plan(self, mode: str | None) -> Plan:
         """The profile `memory` weighs meaning 0.7 and words 0.3; a memory has no path to route to."""
         from findling.service.settings.settings import plan_of
 
-        plan = plan_of(self._writer.settings, MEMORY)
+        plan = plan_of(self.writer.settings, MEMORY)
         return replace(
             plan, mode=mode or plan.mode, fusion="weighted", route=False, relax=False, related=0, group="none"
         )
@@ -162,7 +155,7 @@ class Recaller:
 
     def held(self, resource: Resource, hit: Hit | None) -> Lasting:
         """The time in which a memory holds, as far as the caller sees what takes its place."""
-        store, rid = self._writer.store, resource.rid
+        store, rid = self.writer.store, resource.rid
         later = store.successors([rid]).get(rid) if hit is None else next(iter(hit.receipt.superseded_by), None)
         successor = store.document(later) if later else None
         return lasting(resource, successor and successor.resource)
@@ -170,8 +163,8 @@ class Recaller:
     def _mentions(self, event: str, principals: tuple[str, ...] | None) -> list[tuple[str, str, float]]:
         """Ids, texts and times of memories and chats that name an event."""
         request = self.request(event, self.plan("keyword"), principals, (MEMORY, "chat"))
-        hits = self._search(replace(request, limit=_MENTIONS)).hits
-        chunks = self._writer.store.chunks([int(hit.id, 16) for hit in hits])
+        hits = self.search(replace(request, limit=_MENTIONS)).hits
+        chunks = self.writer.store.chunks([int(hit.id, 16) for hit in hits])
         found = []
         for hit in hits:
             if stored := chunks.get(int(hit.id, 16)):
@@ -188,7 +181,7 @@ class Recaller:
         size = max(_POOL, 2 * asked.limit) * (4 if is_timed else 1)
         lift = LARGEST_FACTOR * (LARGEST_TIME_FACTOR if is_timed else 1.0)
         while True:
-            answer = self._search(replace(request, limit=size))
+            answer = self.search(replace(request, limit=size))
             judged = self._judged(answer, asked, counts)[: asked.limit]
             within_reach = answer.hits[-1].score * lift if len(answer.hits) >= size else 0.0
             if not within_reach or (len(judged) == asked.limit and judged[-1].relevance >= within_reach):
@@ -196,7 +189,7 @@ class Recaller:
             size *= 4
 
     def _with_text(self, one: Recalled, moment: float | None) -> Recalled | None:
-        document = self._writer.store.document(one.rid)
+        document = self.writer.store.document(one.rid)
         if document is None:
             return None
         text = document.text if moment is None else state_at(document.resource, document.text, moment)[1]
@@ -205,7 +198,7 @@ class Recaller:
 
     def _judged(self, answer: SearchAnswer, asked: Recall, counts: _LeftOut) -> Sequence[Recalled]:
         """The memories of an answer that hold, ordered by relevance, importance and time, without the texts."""
-        store, now = self._writer.store, self._clock()
+        store, now = self.writer.store, self.clock()
         found: dict[str, tuple[Hit, tuple[str, ...]]] = {}
         for hit in answer.hits:
             reasons = evidence(hit, usual_cosines(hit.receipt.speed, answer.meaning.get("model", "")))

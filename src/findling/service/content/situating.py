@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import ModelError, ModelNotFoundError
 from findling.domain.resources import Document, Resource
@@ -13,6 +13,7 @@ from findling.domain.values import record
 from findling.pipelines.indexing.situated import named, situated
 from findling.service.index.model_choice import choose_chat, may_send
 from findling.stores.reply_cache import ReplyCache, reply_key
+from findling.stores.validation import batched
 from findling.text.chunking import contexts
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.mining import model_names
@@ -77,48 +78,23 @@ class SituateReport:
     problems: tuple[str, ...] = field(default=())
 
 
-class DocumentTask(Protocol):
-    """One thing that a language model is asked about each document, and what becomes of the reply."""
+class SentenceTask:
+    """The question that is asked by default: where each chunk stands in its document.
 
-    @property
-    def field(self) -> str:
-        """The field of resources that holds it, and the note of a store that some have it."""
+    `field` of resources holds the replies, and is the note of a store that some have it; `system` are the instructions.
+    """
 
-    @property
-    def system(self) -> str:
-        """The instructions."""
+    field, system, what = contexts.FIELD, contexts.SYSTEM, "sentence"
 
     def request(self, document: Document) -> str:
         """The text that is sent; empty where there is nothing to ask."""
-
-    def is_done(self, document: Document, model: str, kept: Callable[[], str | None]) -> bool:
-        """Whether a document has it from this model; `kept` gives the reply from before, if there is one."""
-
-    def most_tokens(self, document: Document) -> int:
-        """Tokens that a reply may have."""
-
-    def tokens(self, request: str, document: Document) -> tuple[int, int]:
-        """About how many tokens a request sends, and how many come back."""
-
-    def found(self, document: Document, reply: str) -> Mapping[str, int]:
-        """Numbers of the things that a reply has for a document; empty for what is no reply."""
-
-    def attached(self, document: Document, model: str, reply: str) -> Document:
-        """The document with what a reply says; an empty one removes it."""
-
-
-class _SentenceTask:
-    """Implements `DocumentTask`: where each chunk stands in its document."""
-
-    field, system = contexts.FIELD, contexts.SYSTEM
-
-    def request(self, document: Document) -> str:
         if len(document.chunks) < 2:
             return ""
         text = document.text
         return contexts.asked(document.resource.title, [text[chunk.start : chunk.end] for chunk in document.chunks])
 
     def is_done(self, document: Document, model: str, kept: Callable[[], str | None]) -> bool:
+        """Whether a document has it from this model; `kept` gives the reply from before, if there is one."""
         by, of = contexts.sentences_of(document.resource)
         if by != model or all(chunk.cid in of for chunk in document.chunks):
             return by == model
@@ -126,25 +102,29 @@ class _SentenceTask:
         return bool(given) and all(document.chunks[place].cid in of for place in given)
 
     def most_tokens(self, document: Document) -> int:
+        """Tokens that a reply may have."""
         return _TOKENS_A_CHUNK * len(document.chunks) + _TOKENS_BESIDES
 
     def tokens(self, request: str, document: Document) -> tuple[int, int]:
+        """About how many tokens a request sends, and how many come back."""
         return contexts.tokens(request, len(document.chunks))
 
     def found(self, document: Document, reply: str) -> Mapping[str, int]:
+        """Numbers of the things that a reply has for a document; empty for what is no reply."""
         sentences = contexts.read_reply(reply, len(document.chunks))
         return {"chunks": len(sentences)} if sentences else {}
 
     def attached(self, document: Document, model: str, reply: str) -> Document:
+        """The document with what a reply says; an empty one removes it."""
         found = contexts.read_reply(reply, len(document.chunks))
         of = {document.chunks[place].cid: sentence for place, sentence in found.items()}
         return situated(document, contexts.Sentences(model, of))
 
 
-class _NameTask:
-    """Implements `DocumentTask`: the names in a document, and those that are one."""
+class NameTask:
+    """The other question, with the same methods: the names in a document, and those that are one."""
 
-    field, system = model_names.FIELD, model_names.SYSTEM
+    field, system, what = model_names.FIELD, model_names.SYSTEM, "name"
 
     def request(self, document: Document) -> str:
         # Names in code are what it defines, which the rules know.
@@ -174,9 +154,9 @@ class _NameTask:
 class WorkspaceSituating:
     """Has a language model say where chunks stand in their documents; a run that ends early continues with the next."""
 
-    def __init__(self, writer: WorkspaceWriter, task: DocumentTask | None = None) -> None:
+    def __init__(self, writer: WorkspaceWriter, task: SentenceTask | NameTask | None = None) -> None:
         self._writer = writer
-        self._task: DocumentTask = task or _SentenceTask()
+        self._task = task or SentenceTask()
         settings = writer.settings
         self._patient = settings.override(
             {"remote.timeout_s": max(_PATIENCE_S, settings["remote.timeout_s"])}, "findling situate"
@@ -186,7 +166,7 @@ class WorkspaceSituating:
     @property
     def names(self) -> WorkspaceSituating:
         """The same for names in documents, which the graph then knows."""
-        return WorkspaceSituating(self._writer, _NameTask())
+        return WorkspaceSituating(self._writer, NameTask())
 
     def cost(self) -> SituateCost:
         """Count what a run would ask. Raises ModelNotFoundError when no language model is chosen."""
@@ -214,49 +194,43 @@ class WorkspaceSituating:
         calls = documents = failed = in_a_row = 0
         counts = dict.fromkeys(("chunks", "names", "merges"), 0)
         problems: dict[str, None] = {}
-        waiting: list[tuple[Document, str]] = []
-        for document, request in self._lacking(chat, {}):
-            reply = self._kept(chat, request)
-            if reply is None:
-                calls += 1
-                try:
-                    reply = self._ask(chat, document, request)
-                except ModelError as error:
-                    failed, in_a_row = failed + 1, in_a_row + 1
-                    problems[str(error.message)] = None
-                    if in_a_row == _MOST_FAILURES:
-                        break
-                    continue
-                self._cache.put(self._key(chat, request), reply)
-            in_a_row = 0
-            waiting.append((document, reply))
-            documents += 1
-            for what, count in self._task.found(document, reply).items():
-                counts[what] += count
-            if len(waiting) == _AT_A_TIME:
-                self._write(chat.name, waiting)
+
+        def replies() -> Iterator[tuple[Document, str]]:
+            nonlocal calls, failed, in_a_row
+            for document, request in self._lacking(chat, {}):
+                reply = self._kept(chat, request)
+                if reply is None:
+                    calls += 1
+                    try:
+                        reply = self._ask(chat, document, request)
+                    except ModelError as error:
+                        failed, in_a_row = failed + 1, in_a_row + 1
+                        problems[str(error.message)] = None
+                        if in_a_row == _MOST_FAILURES:
+                            return
+                        continue
+                    self._cache.put(self._key(chat, request), reply)
+                in_a_row = 0
+                yield document, reply
+
+        for batch in batched(replies(), _AT_A_TIME):
+            for document, reply in batch:
+                for what, count in self._task.found(document, reply).items():
+                    counts[what] += count
+            self._write(chat.name, batch)
+            documents += len(batch)
+            if len(batch) == _AT_A_TIME:
                 on_progress(documents)
-                waiting = []
-        self._write(chat.name, waiting)
         return SituateReport(calls=calls, documents=documents, **counts, failed=failed, problems=tuple(problems))
 
     def restore(self) -> None:
         """Give documents what replies from before have said, which an index run from nothing has dropped; no call."""
-        store, waiting = self._writer.store, list[tuple[Document, str]]()
-        model = store.get_meta(self._task.field)
-        if not model:
-            return
-        for rid in list(store.rids()):
-            document = store.document(rid)
-            request = self._task.request(document) if document is not None else ""
-            if document is None or not request or self._task.field in document.resource.fields:
-                continue
-            if reply := self._cache.get(reply_key(model, self._task.system, request)):
-                waiting.append((document, reply))
-            if len(waiting) == _AT_A_TIME:
-                self._write(model, waiting)
-                waiting = []
-        self._write(model, waiting)
+        model = self._writer.store.get_meta(self._task.field) or ""
+        asked = self._askable() if model else ()
+        lacking = ((one, request) for one, request in asked if self._task.field not in one.resource.fields)
+        kept = ((one, self._cache.get(reply_key(model, self._task.system, request))) for one, request in lacking)
+        for batch in batched(((one, reply) for one, reply in kept if reply), _AT_A_TIME):
+            self._write(model, batch)
 
     def remove(self) -> int:
         """Remove all that was said; the number of documents that had some. Replies stay for another run."""
@@ -264,9 +238,8 @@ class WorkspaceSituating:
         rids = [resource.rid for resource in store.resources() if self._task.field in resource.fields]
         with self._writer.files.writing():
             store.set_meta(self._task.field, "")  # else they would be kept as over an edit
-        for start in range(0, len(rids), _AT_A_TIME):
-            found = [store.document(rid) for rid in rids[start : start + _AT_A_TIME]]
-            self._write("", [(document, "") for document in found if document is not None])
+        for batch in batched(filter(None, map(store.document, rids)), _AT_A_TIME):
+            self._write("", [(document, "") for document in batch])
         return len(rids)
 
     def _chat(self) -> Chat:
@@ -286,19 +259,13 @@ class WorkspaceSituating:
         """The reply about a document. Raises ModelError, also for one that says nothing of what was asked."""
         reply = chat.complete(self._task.system, request, max_tokens=self._task.most_tokens(document))
         if not self._task.found(document, reply):
-            what = "name" if self._task.field == model_names.FIELD else "sentence"
-            raise ModelError(f"{chat.name}: the reply has no {what} in it", hint="choose another chat.model")
+            raise ModelError(f"{chat.name}: the reply has no {self._task.what} in it", hint="choose another chat.model")
         return reply
 
     def _lacking(self, chat: Chat, left_out: dict[str, int]) -> Iterator[tuple[Document, str]]:
         """The documents to ask about, with the requests; `left_out` counts others."""
         allowed: Callable[[Resource], bool] = may_send(self._writer.settings) if chat.host else lambda resource: True
-        store = self._writer.store
-        for rid in list(store.rids()):
-            document = store.document(rid)
-            request = self._task.request(document) if document is not None else ""
-            if document is None or not request:
-                continue
+        for document, request in self._askable():
             if self._task.is_done(document, chat.name, partial(self._kept, chat, request)):
                 continue
             why = "withheld" if not allowed(document.resource) else "too_long" if _is_too_long(document) else ""
@@ -307,10 +274,15 @@ class WorkspaceSituating:
             else:
                 yield document, request
 
+    def _askable(self) -> Iterator[tuple[Document, str]]:
+        """The documents that something can be asked about, with the requests."""
+        store = self._writer.store
+        for document in filter(None, map(store.document, list(store.rids()))):
+            if request := self._task.request(document):
+                yield document, request
+
     def _write(self, model: str, found: Sequence[tuple[Document, str]]) -> None:
         """Store what was said of documents that are still what the model has read."""
-        if not found:
-            return
         with self._writer.writing() as put:
             store = self._writer.store
             if model:

@@ -7,7 +7,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from findling.domain.errors import FindlingError, NotFoundError, ReplacedError
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
     from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, OutlineAnswer, Progress, RefsAnswer
     from findling.domain.results import Explanation, Hit, SearchAnswer, ThemesAnswer
-    from findling.pipelines.lookup.suggest import Completion
     from findling.service.engine.background import Embedding
     from findling.service.engine.engine import Engine
-    from findling.service.index.documents import FetchedDocument
     from findling.service.settings.settings import Settings
     from findling.service.workspace.scope import Scoped
 
@@ -92,40 +89,6 @@ class AnswerCache:
         """Forget all of them."""
         with self._guard:
             self._given.clear()
-
-
-class SearchClient(Protocol):
-    """Searches one workspace as one caller. `LocalClient` and `DaemonClient` give the same answers."""
-
-    @property
-    def root(self) -> Path:
-        """The folder that paths of hits are relative to."""
-
-    @property
-    def home(self) -> Path:
-        """The folder of the index; the same as the root where a workspace has no files."""
-
-    def search(
-        self, request: SearchRequest, *, refresh: bool = False, on_progress: Progress | None = None
-    ) -> SearchAnswer:
-        """Answer a request; with `refresh` the index first absorbs what has changed on disk."""
-
-    def explain(
-        self, request: SearchRequest, name: str, *, refresh: bool = False, on_progress: Progress | None = None
-    ) -> Explanation:
-        """Say why a document is in the answer to a request, or what keeps it out."""
-
-    def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
-        """Give a document, or a passage of it."""
-
-    def similar(self, name: str, limit: int = 10) -> SearchAnswer:
-        """Find the documents that are most like one."""
-
-    def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
-        """Complete a text that is being typed."""
-
-    def finish(self) -> Embedding | None:
-        """Start what follows searches; the embedding run that has begun."""
 
 
 class SearchStatistics(Protocol):
@@ -263,21 +226,16 @@ class LocalClient(Viewer):
         """
         if self._settings is None:
             return None
-        embedding = None
-        if self.engine.take_left_open():
+        embedding, has_left_open = None, self.engine.take_left_open()
+        if has_left_open or self.engine.opened.lacks_leg:
             from findling.service.engine.background import index_on
 
-            index_on(self.engine, self._settings)
-            self._lacks_vectors = False  # the process that indexes starts the one that embeds
-        elif self.engine.opened.lacks_leg:
-            from findling.service.engine.background import index_on
-
-            index_on(self.engine, self._settings)  # which brings up the leg that was missed
-        if self._lacks_vectors:
+            index_on(self.engine, self._settings)  # which brings up the leg that was missed, too
+        if self._lacks_vectors and not has_left_open:  # the process that indexes starts the one that embeds
             from findling.service.engine.background import read_on
 
             embedding = read_on(self.engine, self._settings)
-            self._lacks_vectors = False
+        self._lacks_vectors = False
         if self.engine.queue.has_written:
             from findling.service.engine.background import give_space_back
 

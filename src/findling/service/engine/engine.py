@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -96,12 +96,11 @@ class Engine(ReachingEngine):
         """
         started = time.perf_counter()
         scoped = request if isinstance(request, Scoped) else self.prepare(request, **options)
-        if scoped.request.scope != SCOPES[0]:
+        asked, principals = scoped.request, scoped.request.principals
+        if asked.scope != SCOPES[0]:
             from findling.service.engine.parent_items import answer_of_several
 
-            places = self.meant(scoped.request.scope, scoped.request.principals)
-            return answer_of_several(scoped, self, places, refresh=refresh)
-        asked, principals = scoped.request, scoped.request.principals
+            return answer_of_several(scoped, self, self.meant(asked.scope, principals), refresh=refresh)
         notes = list(notes) or self._ready(refresh, on_progress, asked)
         share = self.share() if notes and principals is None else {}
         is_partial = bool(notes) and not self.is_indexed()
@@ -114,18 +113,31 @@ class Engine(ReachingEngine):
             asked = to_be_fused(asked)
         from findling.pipelines.answer.search import search
 
-        answer = self.opened.read(principals, notes, search, asked, scoped.parsed, self._lines, notes)
+        lines = self._settings["search.snippet_lines"]
+        answer = self.opened.read(principals, notes, search, asked, scoped.parsed, lines, notes)
+        answer = self._told(answer, scoped, share, timings, is_partial=is_partial)
+        return with_items_above(answer, scoped, self, above) if above else answer
+
+    def _told(
+        self,
+        answer: SearchAnswer,
+        scoped: Scoped,
+        share: Mapping[str, int],
+        timings: Mapping[str, float],
+        *,
+        is_partial: bool,
+    ) -> SearchAnswer:
+        """The answer with its scope, plan and times; the owner learns of a rule that leaves out what was asked."""
+        principals = scoped.request.principals
         rule = self._rule_at(self.scope) if answer.quality == "none" and principals is None else None
-        if rule is not None and rule not in answer.degraded:
-            answer = changed(answer, degraded=(*answer.degraded, rule))
-        answer = changed(
+        return changed(
             answer,
+            degraded=answer.degraded if rule is None else tuple(dict.fromkeys((*answer.degraded, rule))),
             scope=scoped.context,
             unknown_terms=() if is_partial else answer.unknown_terms,
             plan={**answer.plan, **scoped.account(), **({"indexed": share} if share else {})},
             timings_ms=timings_for(principals, {**timings, **answer.timings_ms}),
         )
-        return with_items_above(answer, scoped, self, above) if above else answer
 
     def search_items(self, request: SearchRequest, *, refresh: bool | None = None) -> SearchAnswer:
         """Answer a question that was put to another workspace; with notes on what its files lack unless None."""
@@ -138,7 +150,8 @@ class Engine(ReachingEngine):
             # A first run may take long, and read files that nobody meant.
             raise NotIndexedError("it has not been indexed yet", hint=f"findling index {self.root}")
         notes = [] if refresh is None else self._ready(refresh and self.is_indexed(), None, asked)
-        return self.opened.read(asked.principals, notes, search, self._without_others(asked), None, self._lines, notes)
+        own, lines = self._without_others(asked), self._settings["search.snippet_lines"]
+        return self.opened.read(asked.principals, notes, search, own, None, lines, notes)
 
     def explain(
         self,
@@ -304,16 +317,8 @@ class Engine(ReachingEngine):
         own = {name: self._settings[name] for name in self._settings if self._settings.origin(name) != "default"}
         return repr((self.home, self.scope, own))
 
-    @property
-    def _lines(self) -> int:
-        return int(self._settings["search.snippet_lines"])
-
     def _ready(self, refresh: bool, on_progress: Progress | None, asked: SearchRequest) -> list[Degradation]:
-        """Refresh the index if that is wanted; the reasons why an answer may be incomplete."""
-        if refresh and self._settings["search.refresh"] == "auto":
-            question = asked.query if asked.quick else None
-            return self.refresh(on_progress=on_progress, principals=asked.principals, question=question)
-        return self._notes("", asked.principals)
+        return self._fresh(refresh, on_progress, asked.principals, asked.query if asked.quick else None)
 
     def _asked_above(self, asked: SearchRequest) -> list[Self]:
         """The workspaces above whose items answer a request: the owner's, whose page is the first and names no path."""

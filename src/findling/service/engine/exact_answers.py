@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from findling.domain.budgets import spending
 from findling.domain.values import changed
+from findling.service.workspace.scope import is_below
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from findling.domain.ports import SkippedPath
     from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, OutlineAnswer, Progress, RefsAnswer
     from findling.domain.results import Degradation
     from findling.service.index.index import Index
@@ -145,3 +149,22 @@ class WorkspaceExact:
     def _root(self) -> str:
         """The folder of the files; empty where a workspace has none."""
         return "" if self._opened.root == self._opened.files.folder else str(self._opened.root)
+
+
+def rule_at(
+    root: Path, path: str, skipped: Iterable[SkippedPath], concerns: Callable[[str], bool]
+) -> Degradation | None:
+    """The rule by which a file or folder is not indexed, or the files in it that are too large; else `None`."""
+    large = []
+    for entry in skipped:
+        if path and (entry.path == path or (entry.path.endswith("/") and f"{path}/".startswith(entry.path))):
+            from findling.service.upkeep.checks import why_left_out
+
+            return why_left_out(root, path, entry)
+        if entry.reason == "too-large" and is_below(entry.path, path) and concerns(entry.path):
+            large.append(entry.path)
+    if not large:
+        return None
+    from findling.service.upkeep.checks import too_large
+
+    return too_large(root, large)

@@ -137,10 +137,7 @@ def _fused(gathered: _Gathered, asked: SearchRequest) -> tuple[SearchAnswer, lis
         degraded = []
     fused = fuse_across(answers, asked.offset + asked.limit)
     hits = tuple(_hit(one, labels) for one in fused[asked.offset :])
-    is_empty = not any(answer.hits for answer in answers) and not asked.offset
-    looser = fuse_across([as_relaxed(answer) for answer in answers], asked.limit) if is_empty else []
-    near = [replace(answer, hits=answer.related) for answer in answers] if is_empty and not looser else []
-    nearest = fuse_across(near, max(len(answer.related) for answer in answers))
+    looser, nearest = _instead(answers, asked)
     # Where the workspace itself has nothing to say, the one that has speaks for the answer.
     lead = next((answer for answer in answers if answer.hits or (looser and answer.relaxed)), answers[0])
     unknown = set[str].intersection(*[_unknown(answer) for answer in answers])
@@ -164,6 +161,18 @@ def _fused(gathered: _Gathered, asked: SearchRequest) -> tuple[SearchAnswer, lis
         facets=_summed([answer.facets for answer in answers], labels if asked.scope != SCOPES[0] else ()),
     )
     return answer, fused
+
+
+def _instead(
+    answers: Sequence[SearchAnswer], asked: SearchRequest
+) -> tuple[Sequence[RankedAcross], Sequence[RankedAcross]]:
+    """The hits of looser questions where all answers are empty, or else the nearest passages."""
+    if asked.offset or any(answer.hits for answer in answers):
+        return [], []
+    if looser := fuse_across([as_relaxed(answer) for answer in answers], asked.limit):
+        return looser, []
+    most = max(len(answer.related) for answer in answers)
+    return [], fuse_across([replace(answer, hits=answer.related) for answer in answers], most)
 
 
 def first_item(name: str, above: Sequence[_Source], ask: Callable[[_Source], _Found]) -> _Found:

@@ -142,9 +142,12 @@ class WorkspaceServices:
         """The number of indexed `files`, and `of` how many, while the first run is not complete; empty afterwards."""
         return self._disk.share()
 
-    def _fresh(self, refresh: bool, on_progress: Progress | None, who: tuple[str, ...] | None) -> list[Degradation]:
+    def _fresh(
+        self, refresh: bool, on_progress: Progress | None, who: Names, query: str | None = None
+    ) -> list[Degradation]:
+        """Refresh the index if that is wanted; the reasons why an answer may be incomplete."""
         if refresh and self._settings["search.refresh"] == "auto":
-            return self.refresh(on_progress=on_progress, principals=who)
+            return self.refresh(on_progress=on_progress, principals=who, question=query)
         return self._notes("", who)
 
     def _notes(self, missing: str, who: tuple[str, ...] | None, at: TruthStore | None = None) -> list[Degradation]:
@@ -173,19 +176,9 @@ class WorkspaceServices:
 
         `concerns` says of such a file whether an answer could have held it.
         """
-        path, large = path or self.workspace.only, []
-        for entry in self.skipped():
-            if path and (entry.path == path or (entry.path.endswith("/") and f"{path}/".startswith(entry.path))):
-                from findling.service.upkeep.checks import why_left_out
+        from findling.service.engine.exact_answers import rule_at
 
-                return why_left_out(self.root, path, entry)
-            if entry.reason == "too-large" and is_below(entry.path, path) and concerns(entry.path):
-                large.append(entry.path)
-        if not large:
-            return None
-        from findling.service.upkeep.checks import too_large
-
-        return too_large(self.root, large)
+        return rule_at(self.root, path or self.workspace.only, self.skipped(), concerns)
 
     def notices(self) -> list[Degradation]:
         """Notes about a new or rebuilt index, each once; a search gives them by itself."""
@@ -321,32 +314,39 @@ class WorkspaceServices:
         else LockedError for another process.
         """
         self.opened.require()
-        vectors = self.opened.vectors
-        run = partial(vectors.refine, cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
+        run = partial(self.opened.vectors.refine, cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
         if on_waiting is None:
             return run(gently=gently)
-        from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
         from findling.service.index.embeddings import WANTED
+        from findling.stores.lock import taken
+
+        with taken(self._files.backend.lock(WANTED), 1.0):  # another one that waits may hold it as well
+            return self._refine_after_others(run, on_waiting, on_progress, should_stop)
+
+    def _refine_after_others(
+        self,
+        run: Callable[[], RefineReport],
+        on_waiting: Callable[[], None],
+        on_progress: Callable[[RefineProgress], None] | None,
+        should_stop: Callable[[], bool],
+    ) -> RefineReport:
+        """Run as soon as no other process refines, and give the progress of the other one until then."""
+        from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
 
         started, at_first = time.monotonic(), -1
-        wanted = self._files.backend.lock(WANTED)
-        wanted.acquire(1.0)  # another one that waits may hold it as well
-        try:
-            while True:
-                try:
-                    return run()
-                except LockedError:  # after a second
-                    account, seconds = vectors.account(), time.monotonic() - started
-                covered, chunks = account["read"], account["of"]
-                if should_stop():
-                    return RefineReport(covered=covered, chunks=chunks, seconds=seconds)
-                if at_first < 0:
-                    at_first = covered
-                    on_waiting()
-                if on_progress is not None:
-                    on_progress(RefineProgress(covered, chunks, seconds, covered - at_first))
-        finally:
-            wanted.release()
+        while True:
+            try:
+                return run()
+            except LockedError:  # after a second
+                account, seconds = self.opened.vectors.account(), time.monotonic() - started
+            covered, chunks = account["read"], account["of"]
+            if should_stop():
+                return RefineReport(covered=covered, chunks=chunks, seconds=seconds)
+            if at_first < 0:
+                at_first = covered
+                on_waiting()
+            if on_progress is not None:
+                on_progress(RefineProgress(covered, chunks, seconds, covered - at_first))
 
     def stop_refining(self) -> bool:
         """End the process that embeds in the background; returns whether there was one."""

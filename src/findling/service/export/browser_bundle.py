@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError, ReadOnlyError
 from findling.domain.queries import Filters
@@ -20,6 +20,9 @@ from findling.pipelines.export.browser_index import BrowserIndex, as_letters, co
 from findling.service.engine.engine import Engine
 from findling.stores.filesystem import write_whole
 from findling.stores.filtering import passes
+
+if TYPE_CHECKING:
+    from findling.pipelines.export.browser_related import Relations
 
 MAX_PAGE_BYTES = 50_000_000
 """About 70 MB of text: SciFact's 7.8 MB make a page of 5.3 MB."""
@@ -77,9 +80,6 @@ def export_html(
     Raises NotFoundError, InvalidValueError, PathNotFoundError, ReadOnlyError or DiskFullError. A failure leaves the
     target as it was.
     """
-    from findling.pipelines.export.browser_related import relate
-    from findling.service.index.model_choice import instant_embedder
-
     started = time.monotonic()
     engine.refuse_personal()
     path = _checked_target(Path(target))
@@ -87,8 +87,7 @@ def export_html(
     about = {"title": title or engine.asked.name or "findling", "created": time.strftime("%Y-%m-%d", time.gmtime())}
     texts = as_letters(index.texts.finished())
     _check_size(len(texts) + len(as_letters(deflated(index.packed(about)))), max_bytes)
-    instant = instant_embedder() if engine.writer.settings["semantic.instant"] else None
-    relations = relate(documents, engine.writer.store, instant, related)
+    relations = _related(engine, documents, related)
     page = _page(about["title"], texts, as_letters(deflated(index.packed(about, relations.passages)))).encode()
     _check_size(len(page), max_bytes)
     write_whole(path, page)
@@ -130,6 +129,14 @@ def _documents(engine: Engine, filters: Filters, may_see: Callable[[Resource], b
             # Another process may have changed it meanwhile, and its rights with it.
             if document is not None and document.chunks and (may_see is None or may_see(document.resource)):
                 yield document
+
+
+def _related(engine: Engine, documents: list[Document], most: int) -> Relations:
+    from findling.pipelines.export.browser_related import relate
+    from findling.service.index.model_choice import instant_embedder
+
+    instant = instant_embedder() if engine.writer.settings["semantic.instant"] else None
+    return relate(documents, engine.writer.store, instant, most)
 
 
 def _page(title: str, texts: str, index: str) -> str:

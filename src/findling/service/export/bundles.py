@@ -116,20 +116,14 @@ def export_bundle(
         with suppress(ReadOnlyError):
             lock.enter_context(writer.files.writing())
         store = writer.store
-        root = store.get_meta("root") or ""
         facts = Facts(
             _now() if created_at is None else created_at,
             _model(store, writer.settings),
             preprocessing_of(writer.settings)._asdict(),
             _telling(writer.settings),
-            root,
+            store.get_meta("root") or "",
         )
-        may_see = None if principals is None else sight_of(engine, principals)
-        may_see = _in_folder(engine.scope, may_see) if engine.scope else may_see
-        if may_see is not None and not any(map(may_see, store.resources())):
-            if principals is None:
-                raise NotFoundError(f"there is nothing to export in {engine.asked}", hint="findling ls")
-            raise NotFoundError("there is nothing to export: these may see nothing", hint="findling permissions list")
+        may_see = _limits_of(engine, principals)
         manifest = export_store(
             store, target, facts, vectors=vectors, glossary=not engine.scope, may_see=may_see, force=force
         )
@@ -168,6 +162,17 @@ def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
     """A predicate: whether these principals may see a resource now. Raises InvalidValueError for a wrong principal."""
     rights = engine.permissions.rights(principals)
     return lambda resource: rights.may_see(resource.rid, resource.path, resource.visibility)
+
+
+def _limits_of(engine: Engine, principals: Iterable[str] | None) -> MaySee | None:
+    """The predicate for the resources to export, if not all are. Raises NotFoundError where none is."""
+    may_see = None if principals is None else sight_of(engine, principals)
+    may_see = _in_folder(engine.scope, may_see) if engine.scope else may_see
+    if may_see is not None and not any(map(may_see, engine.writer.store.resources())):
+        if principals is None:
+            raise NotFoundError(f"there is nothing to export in {engine.asked}", hint="findling ls")
+        raise NotFoundError("there is nothing to export: these may see nothing", hint="findling permissions list")
+    return may_see
 
 
 def _in_folder(folder: str, may_see: MaySee | None) -> MaySee:

@@ -32,6 +32,7 @@ from findling.service.workspace.store_url import gone_workspace, name_at
 from findling.service.workspace.truth_moves import prepare_move, switch_truth, tidy_move
 from findling.service.workspace.workspace import PROJECT_FOLDER, backend_at, place_of, workspace_in
 from findling.service.workspace.workspaces import find_workspace
+from findling.stores.lock import taken
 
 QUESTIONS = 200
 """Questions whose answers must be the same before and after."""
@@ -79,20 +80,8 @@ def move_truth(
     prepare_move(found.folder, draft, url)
     own = settings.override({"search.refresh": "never", "semantic.refine": "never", "workspace.name": ""}, "move")
     with Engine(workspace_in(found.folder), own, reach=OWN) as source, _still(source):
-        files = OpenedWorkspace(draft, unit=settings["keyword.unit"])
-        with closing(files), files.writing():
-            truth = source.writer.store
-            if not copy_truth(truth, files.store, _KEPT, on_progress):
-                raise InvalidValueError(
-                    f"{shown_url(url) or draft} holds other content already", hint="name another workspace behind #"
-                )
-            _note_models(truth, files.store)
-            # Kept by the truth that hosts share, and in the file of one that they do not.
-            quota = own_quota(found.folder, truth)
-            share_quota(draft, files.store, quota or Quota())
-            write_manifest(found.folder, quota=quota)
-            if url and files.store.get_meta("root"):
-                follow_files(found.folder, files.store)
+        truth = source.writer.store
+        _copy(truth, source.home, draft, url, settings["keyword.unit"], on_progress)
         questions = list(islice(questions_about(truth), QUESTIONS))
         with Engine(workspace_in(draft), own, reach=OWN) as target:
             _compare(source, target, questions)
@@ -103,6 +92,26 @@ def move_truth(
         switch_truth(found.folder, draft, url)
     tidy_move(found.folder, draft)
     return MoveReport(found.folder, shown_url(url) or "home", True, resources, len(questions))
+
+
+def _copy(truth: TruthStore, folder: Path, draft: Path, url: str, unit: str, on_progress: CopyProgress | None) -> None:
+    """Copy a truth, with what its workspace keeps beside it. Raises InvalidValueError where the place holds another."""
+    files = OpenedWorkspace(draft, unit=unit)
+    with closing(files), files.writing():
+        if not copy_truth(truth, files.store, _KEPT, on_progress):
+            raise InvalidValueError(
+                f"{shown_url(url) or draft} holds other content already", hint="name another workspace behind #"
+            )
+        # Which models have read everything: the number of that change is another one.
+        for model in truth.models():
+            if truth.get_meta(READ_UP_TO + model) == str(truth.seq()):
+                files.store.set_meta(READ_UP_TO + model, str(files.store.seq()))
+        # Kept by the truth that hosts share, and in the file of one that they do not.
+        quota = own_quota(folder, truth)
+        share_quota(draft, files.store, quota or Quota())
+        write_manifest(folder, quota=quota)
+        if url and files.store.get_meta("root"):
+            follow_files(folder, files.store)
 
 
 def questions_about(store: TruthStore) -> Iterator[str]:
@@ -135,25 +144,16 @@ def _questions(text: str, chance: random.Random) -> Iterator[str]:
 def _still(source: Engine) -> Iterator[None]:
     """Keep writers and the model away from a workspace."""
     files = source.writer.files
-    refine, wanted = files.backend.lock("refine"), files.backend.lock(WANTED)
-    wanted.acquire(0.0)  # another one that wants the passages may hold it as well
-    try:
-        if not refine.acquire(_PATIENCE_S):
-            raise LockedError("another process is having the passages read", hint="findling refine --stop")
-    finally:
-        wanted.release()
+    refine = files.backend.lock("refine")
+    with taken(files.backend.lock(WANTED), 0.0):  # another one that wants the passages may hold it as well
+        is_ours = refine.acquire(_PATIENCE_S)
+    if not is_ours:
+        raise LockedError("another process is having the passages read", hint="findling refine --stop")
     try:
         with files.writing():
             yield
     finally:
         refine.release()
-
-
-def _note_models(truth: TruthStore, store: TruthStore) -> None:
-    """Note which models have read everything: the number of that change is another one."""
-    for model in truth.models():
-        if truth.get_meta(READ_UP_TO + model) == str(truth.seq()):
-            store.set_meta(READ_UP_TO + model, str(store.seq()))
 
 
 def _compare(source: Engine, target: Engine, questions: list[str]) -> None:

@@ -7,7 +7,7 @@ import gc
 import threading
 import time
 from bisect import bisect_left
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,9 +60,8 @@ class ServerStatistics:
         self._times_ms: dict[str, float] = {}
         self._recent: deque[float] = deque(maxlen=_RECENT)
         self._histograms: dict[tuple[str, str], Histogram] = {}
-        self._degraded: Counter[str] = Counter()
         self._facts: dict[str, Any] = {}
-        self._queries = self._cached = self._failed = 0
+        self._queries = self._cached = self._failed = self._degraded = 0
         self._seconds = 0.0
 
     def took(self, name: str, seconds: float) -> None:
@@ -88,7 +87,7 @@ class ServerStatistics:
             self._cached += cached
             self._seconds += seconds
             self._recent.append(seconds)
-            self._degraded[mode] += bool(degraded)
+            self._degraded += bool(degraded)
 
     def failed(self) -> None:
         """Count a question that was not answered."""
@@ -119,7 +118,7 @@ class ServerStatistics:
                 "total_queries": self._queries,
                 "failed_queries": self._failed,
                 "cache_hits": self._cached,
-                "degraded_total": sum(self._degraded.values()),
+                "degraded_total": self._degraded,
                 "avg_latency_ms": round(self._seconds / self._queries * 1000, 3) if self._queries else 0.0,
                 "p99_latency_ms": round(recent[int(len(recent) * 0.99)] * 1000, 3) if recent else 0.0,
             }
@@ -227,9 +226,9 @@ class Host:
         return WorkBudget(cpu_s=cpu_s, candidates=_CANDIDATES, read=_READ, rows=_ROWS, longest_s=longest_s)
 
     @contextlib.contextmanager
-    def opened_local(self, path: str | Path, settings: Settings, workspace: str = "") -> Iterator[Engine]:
+    def opened_local(self, path: str | Path, settings: Settings) -> Iterator[Engine]:
         """The engine that `open_engine` would give, for callers who could open it themselves. Raises as that does."""
-        name = workspace or settings["workspace.name"] or settings["context.workspace"]
+        name = settings["workspace.name"] or settings["context.workspace"]
         place = locate(path, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
         with self._leased(place, settings) as engine:
             yield engine
@@ -244,11 +243,11 @@ class Host:
 
     @contextlib.contextmanager
     def local_client(
-        self, path: str | Path, settings: Settings, caller: Caller = OWNER, workspace: str = "", longest_s: float = 0.0
+        self, path: str | Path, settings: Settings, caller: Caller = OWNER, *, longest_s: float = 0.0
     ) -> Iterator[LocalClient]:
         """A client for callers who could open the workspace themselves; their settings decide what follows a search."""
         limits = spending(WorkBudget(longest_s=longest_s + GRACE_S)) if longest_s else contextlib.nullcontext()
-        with limits, self.opened_local(path, settings, workspace) as engine:
+        with limits, self.opened_local(path, settings) as engine:
             yield self._client(engine, caller, settings=settings, served_by=self.served_by, longest_s=longest_s)
         self._tell_legs()
 

@@ -12,8 +12,9 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import BusyError, FindlingError, OverdueError, WorkerError
@@ -170,7 +171,7 @@ class SearchPool:
         longest_s = call.budget.longest_s if call.budget is not None else _START_S
         frame, problem = framed(call), ""
         for _ in range(_ATTEMPTS):
-            process = self._begun(_Turn(frame, starts_ahead=call.verb is not None))
+            process = self._begun(frame, starts_ahead=call.verb is not None)
             try:
                 answer = process.receive(longest_s)
             except BaseException:
@@ -226,11 +227,12 @@ class SearchPool:
         for process in processes:
             self._drop(process)
 
-    def _begun(self, turn: _Turn) -> SearchProcess:
-        """The process that has a call, once it is the turn of the call."""
+    def _begun(self, frame: bytes, *, starts_ahead: bool) -> SearchProcess:
+        """The process that has a call, once it is the turn of the call. Raises the error that it has instead."""
+        turn = _Turn(frame, starts_ahead, Future())
         with self._changing():
             self._waiting.append(turn)
-        return turn.process()
+        return turn.process.result()
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -238,12 +240,16 @@ class SearchPool:
         with self._guard:
             yield
             decided = self._decided()
-        for turn in decided:
-            turn.begin()
+        for turn, outcome in decided:
+            if isinstance(outcome, SearchProcess):
+                outcome.send(turn.frame)  # whichever thread comes by, so that the process waits for no other one
+                turn.process.set_result(outcome)
+            else:
+                turn.process.set_exception(outcome)
 
-    def _decided(self) -> list[_Turn]:
-        """The calls that wait no longer; for others a process is started. The caller holds the lock."""
-        decided: list[_Turn] = []
+    def _decided(self) -> list[tuple[_Turn, SearchProcess | FindlingError]]:
+        """The calls that wait no longer, with process or error; a process is started for others. The lock is held."""
+        decided: list[tuple[_Turn, SearchProcess | FindlingError]] = []
         starts_ahead = False
         while self._waiting:
             if self._is_closed:
@@ -259,8 +265,7 @@ class SearchPool:
                 if self._failure is None or self._all or self._is_starting:
                     break
                 continue  # a start that fails at once
-            decided.append(self._waiting.popleft())
-            decided[-1].outcome = outcome
+            decided.append((self._waiting.popleft(), outcome))
         if starts_ahead and not self._free:  # one more than is busy: nobody has to wait for its start
             self._begin_start()
         return decided
@@ -329,32 +334,15 @@ class SearchPool:
             process.loaded.add(place)
 
 
-class _Turn:
-    """A call that waits for its turn: for a process that has it, or an error.
+class _Turn(NamedTuple):
+    """A call that waits for its turn, and the process that has it then.
 
     With `starts_ahead`, one more process is started when it has the last that is free.
     """
 
-    def __init__(self, frame: bytes, *, starts_ahead: bool) -> None:
-        self._frame = frame
-        self.starts_ahead = starts_ahead
-        self.outcome: SearchProcess | FindlingError | None = None
-        self._is_over = threading.Lock()
-        self._is_over.acquire()
-
-    def begin(self) -> None:
-        """Send the call to its process: whichever thread comes by, so that the process waits for no other one."""
-        if isinstance(self.outcome, SearchProcess):
-            self.outcome.send(self._frame)
-        self._is_over.release()
-
-    def process(self) -> SearchProcess:
-        """The process that has the call. Raises the error."""
-        self._is_over.acquire()
-        assert self.outcome is not None
-        if isinstance(self.outcome, FindlingError):
-            raise self.outcome
-        return self.outcome
+    frame: bytes
+    starts_ahead: bool
+    process: Future[SearchProcess]
 
 
 def _no_process(error: Exception) -> _NoProcessError:

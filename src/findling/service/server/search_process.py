@@ -174,7 +174,7 @@ class SearchProcess:
             answer = None
         if answer is not None:
             return answer
-        status = self._status()
+        status = self._process.wait()
         if status == -signal.SIGPROF:
             raise _overdue("the answer took more computing than it may")
         if status == EXIT_OUT_OF_MEMORY:
@@ -188,14 +188,11 @@ class SearchProcess:
                 os.close(self._life)
                 self._life = -1
             self._process.kill()
-            status = self._status()
+            status = self._process.wait()
             for stream in (self._inbox, self._line):
                 with suppress(OSError):
                     stream.close()
         return f"signal {-status}" if status < 0 else f"status {status}"
-
-    def _status(self) -> int:
-        return self._process.wait()
 
 
 def _overdue(what: str) -> OverdueError:

@@ -19,7 +19,7 @@ from findling.domain.errors import CorruptError, FindlingError
 from findling.domain.values import read_json
 from findling.service.workspace.workspace import folder_name
 from findling.stores.filesystem import FileErrors, make_private, write_whole
-from findling.stores.lock import WriteLock
+from findling.stores.lock import WriteLock, taken
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
@@ -125,10 +125,9 @@ def watcher_of(home: Path, root: Path) -> tuple[int | None, str]:
     file = _file(home, root, "lock")
     if not file.exists():
         return None, ""
-    lock = WriteLock(file)
-    if lock.acquire(0.0):
-        lock.release()
-        return None, ""
+    with taken(lock := WriteLock(file), 0.0) as is_free:
+        if is_free:
+            return None, ""
     return lock.holder(), str(_read_state(_file(home, root, "json")).get("by", ""))
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import DiskFullError, LockedError, NotIndexedError, ReadOnlyError
 from findling.pipelines.indexing.fanout import catch_up
@@ -79,9 +79,8 @@ def compact(
     if not files.exists:
         raise NotIndexedError(f"{files.folder} holds no index yet", hint="findling index PATH")
     require(files.backend, "compact")
-    folder, unit = files.folder, files.unit
-    before = measure_parts(folder)
-    sweep_if_idle(folder)
+    before = measure_parts(files.folder)
+    sweep_if_idle(files.folder)
     # Outside the lock, which it takes for each leg that has to catch up.
     spaces = vectors.level_all().spaces
     with files.queue.upkeep(patience_s), files.writing(patience_s):
@@ -89,37 +88,48 @@ def compact(
         vectors.writable()
         for leg in made_legs(files):
             leg.level()
-        store = files.store
-        store_id = store.get_meta("store_id") or ""
-        chosen = _whole_model(vectors, spaces)
-        # An earlier model may serve until the chosen one has read as much.
-        former = sorted(store.models().keys() - {chosen}) if drops_models and chosen else []
-        for model in former:
-            store.drop_vectors(model)
-        dropped = store.drop_vectors()
-        serving = store.models().keys() | {space.embedder.fingerprint for space in spaces}
-        if settings["semantic.instant"]:
-            serving |= {instant_embedder().fingerprint}
-        removed = files.limited_legs().drop_stale(store)
-        removed += maintenance.remove_stale(folder, store_id=store_id, unit=unit, models=frozenset(serving))
-        forgotten = maintenance.trim_changes(folder, store_id)
-        AccessLog(folder).fold(store, set(store.rids()).__contains__)
-        forgotten += maintenance.drop_wishes(folder, chosen)
+        dropped = _drop_unused(files, vectors, settings, spaces, drops_models=drops_models)
+        store, place = files.store, (files.folder, files.store.get_meta("store_id") or "", files.unit)
         files.leg.close()
-        rewritten = tuple(maintenance.rewrite_parts(folder, store_id, unit, full=full, fill=partial(catch_up, store)))
+        rewritten = tuple(maintenance.rewrite_parts(*place, full=full, fill=partial(catch_up, store)))
     # The open files are those of the state before.
     vectors.close()
     files.close()
-    return CompactReport(
-        before=before,
-        after=measure_parts(folder),
-        vectors_dropped=dropped,
-        log_entries_dropped=forgotten,
-        models_dropped=tuple(former),
-        removed=tuple(removed),
-        rewritten=rewritten,
-        seconds=time.monotonic() - started,
-    )
+    after, seconds = measure_parts(files.folder), time.monotonic() - started
+    return CompactReport(before=before, after=after, rewritten=rewritten, seconds=seconds, **dropped)
+
+
+def _drop_unused(
+    files: OpenedWorkspace,
+    vectors: WorkspaceVectors,
+    settings: Settings,
+    spaces: Iterable[Space],
+    *,
+    drops_models: bool,
+) -> dict[str, Any]:
+    """Drop what no search needs any more; fields of the report tell of it. The caller holds the write lock."""
+    store, folder = files.store, files.folder
+    store_id = store.get_meta("store_id") or ""
+    chosen = _whole_model(vectors, spaces)
+    # An earlier model may serve until the chosen one has read as much.
+    former = sorted(store.models().keys() - {chosen}) if drops_models and chosen else []
+    for model in former:
+        store.drop_vectors(model)
+    dropped = store.drop_vectors()
+    serving = store.models().keys() | {space.embedder.fingerprint for space in spaces}
+    if settings["semantic.instant"]:
+        serving |= {instant_embedder().fingerprint}
+    removed = files.limited_legs().drop_stale(store)
+    removed += maintenance.remove_stale(folder, store_id=store_id, unit=files.unit, models=frozenset(serving))
+    forgotten = maintenance.trim_changes(folder, store_id)
+    AccessLog(folder).fold(store, set(store.rids()).__contains__)
+    forgotten += maintenance.drop_wishes(folder, chosen)
+    return {
+        "vectors_dropped": dropped,
+        "log_entries_dropped": forgotten,
+        "models_dropped": tuple(former),
+        "removed": tuple(removed),
+    }
 
 
 @contextmanager
@@ -153,7 +163,7 @@ def _whole_model(vectors: WorkspaceVectors, spaces: Iterable[Space]) -> str:
     return refined.get(account["model"], "")
 
 
-def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
+def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings) -> bool:
     """Check the files of legs, and compact when that is worthwhile and nobody else is writing; whether it did.
 
     The vectors of former models stay: some were paid for, and nobody has asked to drop them.
@@ -162,7 +172,7 @@ def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: W
     if not is_worthwhile(files.folder, settings):
         return False
     try:
-        compact(files, vectors or WorkspaceVectors(files, settings), settings, drops_models=False, patience_s=0.0)
+        compact(files, WorkspaceVectors(files, settings), settings, drops_models=False, patience_s=0.0)
     except (DiskFullError, LockedError, ReadOnlyError):
         return False  # it was only an offer
     return True

@@ -6,7 +6,6 @@ The folder holds the URL, and what this host derives from the truth. It is named
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +98,7 @@ def _note_folder(called: str, url: str, home: Path) -> Path:
     """The folder of the workspace at a URL, which it holds from now on."""
     from findling.service.workspace import workspace_folders as folders
     from findling.service.workspace.manifest import write_manifest
-    from findling.stores.filesystem import FileErrors, write_whole
+    from findling.stores.filesystem import write_whole
 
     with folders.changing(home):
         if (known := _connected(url, home)) is not None:  # also: made by another process meanwhile
@@ -109,15 +108,10 @@ def _note_folder(called: str, url: str, home: Path) -> Path:
         names = (called, *(f"{called}-{number}" for number in range(2, 1000)))
         name = next(name for name in names if not holds_workspace(home / name))
         folders.make_room(home / name)
-        draft = folders.draft_of(home / name, home)
-        try:
-            with FileErrors(home / name):
-                draft.mkdir(mode=0o700)
-                write_whole(draft / PLACE_FILE, os.fsencode(url))
-                write_manifest(draft, name=name)
-                return folders.put_in_place(draft, home / name)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)  # after a failure
+        with folders.drafted(home / name, home) as draft:
+            write_whole(draft / PLACE_FILE, os.fsencode(url))
+            write_manifest(draft, name=name)
+        return home / name
 
 
 def _nearness(origin: str) -> int:

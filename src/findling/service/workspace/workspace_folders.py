@@ -129,6 +129,19 @@ def draft_of(folder: Path, home: Path) -> Path:
     return _aside(folder, home, "new")
 
 
+@contextmanager
+def drafted(target: Path, home: Path) -> Iterator[Path]:
+    """A new folder to be filled, which is put in place when the block ends; nothing is left after a failure."""
+    draft = draft_of(target, home)
+    try:
+        with FileErrors(target):
+            draft.mkdir(mode=0o700)
+            yield draft
+            put_in_place(draft, target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
 def _tidy(home: Path) -> None:
     left = [path for state in ("new", "deleted") for path in home.glob(f".{state}-*") if not is_formerly_named(path)]
     for pointer in pointers(home):

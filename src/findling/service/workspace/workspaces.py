@@ -6,7 +6,6 @@ Each change holds a lock on the home and is one renaming, so a kill leaves the s
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -191,19 +190,13 @@ def create_workspace(
         if elsewhere is not None:
             folders.make_room(elsewhere)
             folders.note_place(name, home, elsewhere)
-        draft = folders.draft_of(target, home)
-        try:
-            with FileErrors(target):
-                draft.mkdir(mode=0o700)
-                if is_url(place) and elsewhere is None:
-                    write_whole(draft / PLACE_FILE, place.encode())
-                _create_store(draft, str(indexed or ""), quota)
-                write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
-                if place == "project":
-                    folders.keep_out_of_git(draft)
-                folders.put_in_place(draft, target)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)  # after a failure
+        with folders.drafted(target, home) as draft:
+            if is_url(place) and elsewhere is None:
+                write_whole(draft / PLACE_FILE, place.encode())
+            _create_store(draft, str(indexed or ""), quota)
+            write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
+            if place == "project":
+                folders.keep_out_of_git(draft)
     return FoundWorkspace(name, target)
 
 

@@ -90,13 +90,13 @@ class WriterQueue:
         """Name the present writer, a thread or a process; empty for none."""
         if self.is_busy:
             return "another thread"
-        lock = self._file_lock()
+        from findling.stores.lock import taken
+
         try:
-            is_free = lock.acquire(0.0)
+            with taken(self._file_lock(), 0.0) as is_free:
+                if is_free:
+                    return ""
         except PathNotFoundError:  # deleted meanwhile
-            return ""
-        if is_free:
-            lock.release()
             return ""
         return "another thread" if self.was_last() else "another process"
 
@@ -111,13 +111,12 @@ class WriterQueue:
     @contextmanager
     def upkeep(self, patience_s: float) -> Iterator[None]:
         """Be the one process that does housekeeping. Raises LockedError when another one does."""
-        lock = backend_at(self.folder).lock("upkeep")
-        if not lock.acquire(patience_s):
-            raise LockedError(f"another process is compacting {self.folder}", hint="try again when it has finished")
-        try:
+        from findling.stores.lock import taken
+
+        with taken(backend_at(self.folder).lock("upkeep"), patience_s) as is_ours:
+            if not is_ours:
+                raise LockedError(f"another process is compacting {self.folder}", hint="try again when it has finished")
             yield
-        finally:
-            lock.release()
 
     def take_written(self) -> bool:
         """Whether this process has held the lock since the last call."""
@@ -234,12 +233,10 @@ class WriterQueue:
                 return patience_s > _TOLD_S or lock.acquire(patience_s)
             self.tell(f"waiting: {self._told(lock)}")
             return lock.acquire(patience_s - _TOLD_S)
-        waiting = backend_at(self.folder).lock("waiting")
-        waiting.acquire(_SHORT_S)  # another one that waits is heard as well
-        try:
+        from findling.stores.lock import taken
+
+        with taken(backend_at(self.folder).lock("waiting"), _SHORT_S):  # another one that waits is heard as well
             return lock.acquire(max(patience_s, _YIELD_S))
-        finally:
-            waiting.release()
 
     def _told(self, lock: BackendLock) -> str:
         """Name the present writer, with its host and since when where the lock knows that."""
@@ -284,12 +281,13 @@ def _tell_log(message: str) -> None:
 
 
 def _is_held(lock: BackendLock) -> bool:
+    from findling.stores.lock import taken
+
     try:
-        is_free = lock.acquire(0.0)
+        with taken(lock, 0.0) as is_free:
+            return not is_free
     except (PathNotFoundError, ReadOnlyError):
         return False
-    lock.release()
-    return not is_free
 
 
 _opening = threading.Lock()

@@ -21,10 +21,9 @@ from findling.service.settings.setting_list import KNOB_ROWS, PROJECT_ORIGIN, in
 from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
 
 if TYPE_CHECKING:
-    from findling.service.client.daemon import DaemonClient
+    from findling.service.client.daemon import DaemonClient, SearchClient
     from findling.service.client.warm_fork import StandIn
     from findling.service.engine.background import Embedding
-    from findling.service.engine.client import SearchClient
     from findling.service.engine.engine import Engine
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -42,7 +42,8 @@ from findling.service.workspace.workspace import home_folder, is_name
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
     from findling.domain.reports import IndexProgress, Progress
-    from findling.service.engine.client import LocalClient, SearchClient
+    from findling.service.client.daemon import SearchClient
+    from findling.service.engine.client import LocalClient
     from findling.service.settings.settings import Settings
 
 _LONGEST_ECHO = 200

@@ -76,7 +76,7 @@ QueryText = Annotated[
     ),
 ]
 
-_IN_BODY = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+IN_BODY = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 _IN_ADDRESS = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
@@ -98,7 +98,7 @@ _OFFERED: dict[str, Any] = {
 class FilterBody(create_model("Offered", **_OFFERED)):  # type: ignore[misc]
     """Filters of the answer; an empty list does not filter."""
 
-    model_config = _IN_BODY
+    model_config = IN_BODY
 
     def filters(self) -> Filters:
         """Raises InvalidValueError for a date that is none, and for limits that contradict each other."""
@@ -159,7 +159,7 @@ _OF_REQUEST = _Knobs.model_fields.keys() - _Shortcuts.model_fields.keys() - {"al
 class SearchBody(_Knobs):
     """A question with everything that bears on its answer."""
 
-    model_config = _IN_BODY
+    model_config = IN_BODY
 
     query: QueryText
     # Shared, as nobody can change it: the framework would make a deep copy of a default for every request.
@@ -200,6 +200,14 @@ class WorkspaceParameters(BaseModel):
     """The workspace of a request."""
 
     model_config = _IN_ADDRESS
+
+    workspace: WorkspaceName = ""
+
+
+class WorkspaceBody(BaseModel):
+    """The same in a body."""
+
+    model_config = IN_BODY
 
     workspace: WorkspaceName = ""
 

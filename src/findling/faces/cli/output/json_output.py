@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from findling.domain.ports import SkippedPath
 from findling.domain.results import SCHEMA_VERSION, SearchAnswer
 from findling.domain.values import plain
-from findling.faces.cli.output.terminal import display_width, show_controls, speaks_unicode, write
+from findling.faces.cli.output.terminal import display_width, note, show_controls, speaks_unicode, write
+
+_Entry = TypeVar("_Entry")
 
 
 def write_json(values: object = None, /, **more: object) -> None:
@@ -26,6 +28,19 @@ def write_report(as_json: bool, values: object, text: str) -> None:
         write_json(values)
     else:
         write(text)
+
+
+def write_list(
+    as_json: bool, name: str, found: Sequence[_Entry], row: Callable[[_Entry], Sequence[str]], nothing: str, hint: str
+) -> int:
+    """Print a list as a document or as a table, or note that there is nothing; the exit code says which."""
+    if as_json:
+        write_json({name: found})
+    elif found:
+        write_table(map(row, found))
+    else:
+        note(nothing, hint)
+    return 0 if found else 1
 
 
 def skipped_entries(skipped: Iterable[SkippedPath]) -> list[dict[str, str]]:

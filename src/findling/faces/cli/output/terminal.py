@@ -8,11 +8,14 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from findling.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from findling.domain.results import Degradation
 
 _CONTROLS = {
     **{code: 0x2400 + code for code in range(32) if code != 9},  # the symbols ␀ … ␟
@@ -100,6 +103,12 @@ def note(message: str, hint: str = "") -> None:
             click.echo(f"  try: {show_controls_in_lines(hint)}", err=True)
     except OSError:  # its reader has gone, or its disk is full
         hush(sys.stderr)
+
+
+def note_each(told: Iterable[Degradation]) -> None:
+    """Tell what an answer or an index lacks, each with what mends it."""
+    for one in told:
+        note(one.what, one.fix)
 
 
 def tell_index_runs() -> None:

@@ -133,12 +133,6 @@ _MaxChars = Annotated[int, Field(ge=1000, le=_MOST_CHARS)]
 _MaxTokens = Annotated[int | None, Field(ge=250, le=_MOST_CHARS, description="instead of max_chars")]
 
 
-def _sizes(asked: SearchArguments | SimilarArguments) -> tuple[int, int | None]:
-    """The limits of characters and tokens; where only tokens are limited, characters are not."""
-    is_free = asked.max_tokens is not None and "max_chars" not in asked.model_fields_set
-    return 1 << 62 if is_free else asked.max_chars, asked.max_tokens
-
-
 class _Query(Arguments):
     """The question itself."""
 
@@ -186,10 +180,6 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
     max_chars: _MaxChars = 8000
     max_tokens: _MaxTokens = None
 
-    def sizes(self) -> tuple[int, int | None]:
-        """The limits of the answer, in characters and in tokens."""
-        return _sizes(self)
-
     def to_changes(self) -> dict[str, Any]:
         """Fields of the plan that were given another value than that of the profile."""
         shown = {name: getattr(self, name) for name in _SHOWN.model_fields.keys() - _Query.model_fields.keys()}
@@ -231,10 +221,6 @@ class SimilarArguments(Arguments):
     limit: _Limit = 10
     max_chars: _MaxChars = 8000
     max_tokens: _MaxTokens = None
-
-    def sizes(self) -> tuple[int, int | None]:
-        """The limits of the answer, in characters and in tokens."""
-        return _sizes(self)
 
 
 class GrepArguments(Arguments):
@@ -307,6 +293,12 @@ class MemoryArguments(Arguments):
 
 class NoArguments(Arguments):
     """For tools that take nothing."""
+
+
+def sizes(asked: SearchArguments | SimilarArguments) -> tuple[int, int | None]:
+    """The limits of characters and tokens; where only tokens are limited, characters are not."""
+    is_free = asked.max_tokens is not None and "max_chars" not in asked.model_fields_set
+    return 1 << 62 if is_free else asked.max_chars, asked.max_tokens
 
 
 def read_arguments(kind: type[Arguments], given: object) -> Arguments:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,18 +11,10 @@ from findling.domain.errors import UsageError
 from findling.domain.permissions import UNSET, is_principal
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import (
-    GroupWithMoves,
-    json_option,
-    name_from_root,
-    opened,
-    place_option,
-    resolve,
-)
+from findling.faces.cli.request.options import GroupWithMoves, json_option, name_from_root
+from findling.faces.cli.request.place import Place, place_option
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from findling.service.engine.engine import Engine
     from findling.service.index.permissions import WorkspacePermissions
 
@@ -60,12 +52,12 @@ def permissions() -> None:
 @permissions.command("list")
 @json_option
 @place_option
-def _list(as_json: bool, **place: Any) -> int:
+def _list(as_json: bool, place: Place) -> int:
     """List memberships and rights, and who sees what has no list of its own.
 
     Exit code: 0 there are some, 1 there are none.
     """
-    with _opened(**place) as engine:
+    with place.opened() as engine:
         relations = engine.permissions.relations()
         policy = engine.permissions.policy() or engine.writer.settings["permissions.unset"]
     if as_json:
@@ -84,7 +76,7 @@ def _list(as_json: bool, **place: Any) -> int:
 @click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
 @click.option("--remove", is_flag=True, help="Take it back; exit code 1 where there was nothing.")
 @place_option
-def _share(target: str, principals: tuple[str, ...], remove: bool, **place: Any) -> int:
+def _share(target: str, principals: tuple[str, ...], remove: bool, place: Place) -> int:
     """Let each PRINCIPAL see a file, a folder or a resource, or no longer.
 
     !PRINCIPAL is kept out, against every other right. Whoever is given a GROUP, or a role, is a member of it.
@@ -92,7 +84,7 @@ def _share(target: str, principals: tuple[str, ...], remove: bool, **place: Any)
     That holds at once, also in a running daemon, and for this workspace alone; `findling config set permissions.unset`
     changes all of them.
     """
-    with _opened(**place) as engine:
+    with place.opened() as engine:
         if target == "*":
             return _share_rest(engine.permissions, principals, remove)
         if is_principal(target):
@@ -148,12 +140,12 @@ def _give(engine: Engine, target: str, principals: Sequence[str], what: str, rem
 @click.argument("rid", metavar="RESOURCE")
 @json_option
 @place_option
-def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
+def _check(principal: str, rid: str, as_json: bool, place: Place) -> int:
     """Tell whether PRINCIPAL may see one resource, and through which groups.
 
     RESOURCE is an id, or the path of a file. Exit code: 0 yes, 1 no.
     """
-    with _opened(**place) as engine:
+    with place.opened() as engine:
         verdict = engine.permissions.check([principal], engine.resource_id(rid))
     if as_json:
         write_json(verdict)
@@ -161,10 +153,6 @@ def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
         write(f"{'yes' if verdict.may_see else 'no'}: {verdict.reason}\n")
         note(f"{principal} is {', '.join(one for one in verdict.principals if one != principal)}")
     return 0 if verdict.may_see else 1
-
-
-def _opened(path: str, workspace: str | None) -> AbstractContextManager[Engine]:
-    return opened(path, resolve(path, workspace=workspace))
 
 
 def _take_back(engine: Engine, take: Callable[[str, str], bool], name: str, principals: Sequence[str], was: str) -> int:

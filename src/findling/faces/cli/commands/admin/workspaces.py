@@ -11,7 +11,7 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json, write_table
+from findling.faces.cli.output.json_output import write_list
 from findling.faces.cli.output.progress import copy_bar, format_size
 from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
@@ -50,14 +50,8 @@ def _list(as_json: bool) -> int:
     """
     from findling.service.workspace.workspaces import list_workspaces
 
-    accounts = list_workspaces(_home())
-    if as_json:
-        write_json(workspaces=accounts)
-    else:
-        write_table(map(_row, accounts))
-        if not accounts:
-            note("there is no workspace yet", "findling index PATH, or findling workspaces create NAME")
-    return 0 if accounts else 1
+    hint = "findling index PATH, or findling workspaces create NAME"
+    return write_list(as_json, "workspaces", list_workspaces(_home()), _row, "there is no workspace yet", hint)
 
 
 @workspaces.command("create")

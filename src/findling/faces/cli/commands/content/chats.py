@@ -11,9 +11,10 @@ import click
 
 from findling.domain.errors import FindlingError, UsageError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json, write_table
+from findling.faces.cli.output.json_output import write_json, write_list
 from findling.faces.cli.output.terminal import note, show_controls
-from findling.faces.cli.request.options import compact_in_background, json_option, opened, place_option, resolve
+from findling.faces.cli.request.options import compact_in_background, json_option
+from findling.faces.cli.request.place import Place, place_option
 from findling.service.content.chats import FORMATS, ChatReport, ThreadSummary, WorkspaceChats, read_export
 
 
@@ -33,7 +34,6 @@ def chats() -> None:
 @click.argument("file", type=click.Path(allow_dash=True), metavar="FILE|FOLDER|-")
 @click.option(
     "--format",
-    "format_",
     type=click.Choice(FORMATS),
     default="auto",
     show_default=True,
@@ -51,17 +51,7 @@ def chats() -> None:
 )
 @json_option
 @place_option
-def _import(
-    file: str,
-    format_: str,
-    source: str,
-    thread: str,
-    title: str,
-    visibility: tuple[str, ...],
-    as_json: bool,
-    path: str,
-    workspace: str | None,
-) -> int:
+def _import(place: Place, file: str, visibility: tuple[str, ...], as_json: bool, **wishes: str) -> int:
     """Take in a chat export; messages that are known are left alone.
 
     FILE is JSON or JSON lines, FOLDER an unpacked export; a zip archive need not be unpacked, and - is stdin. Slack,
@@ -70,15 +60,13 @@ def _import(
 
     Exit code: 0 done, 1 there are no messages in it, 2 an error; what stands before the error is imported.
     """
-    wishes = {"format": format_, "source": source, "thread": thread, "title": title}
     report = ChatReport()
 
     def keep(done: ChatReport) -> None:
         nonlocal report
         report = done
 
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with place.opened() as engine:
         threads = read_export(_export(file), wishes, visibility)
         try:
             WorkspaceChats(engine.writer).add(threads, on_progress=keep)
@@ -86,7 +74,7 @@ def _import(
             if report.threads:
                 note(f"imported what stands before the error: {_sentence(report)}")
             raise
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
     if as_json:
         write_json(report)
     if not report.threads:
@@ -100,31 +88,24 @@ def _import(
 @chats.command("list")
 @json_option
 @place_option
-def _list(as_json: bool, path: str, workspace: str | None) -> int:
+def _list(place: Place, as_json: bool) -> int:
     """List the threads, each with its size and its times.
 
     Exit code: 0 there are some, 1 there are none.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with place.opened() as engine:
         threads = list(WorkspaceChats(engine.writer).threads())
-    if as_json:
-        write_json(threads=threads)
-    else:
-        write_table(_columns(thread) for thread in threads)
-        if not threads:
-            note("there are no chats", "findling chats import FILE")
-    return 0 if threads else 1
+    return write_list(as_json, "threads", threads, _columns, "there are no chats", "findling chats import FILE")
 
 
 @chats.command("delete")
 @click.argument("thread", metavar="SOURCE/THREAD")
 @place_option
-def _delete(thread: str, path: str, workspace: str | None) -> int:
+def _delete(place: Place, thread: str) -> int:
     """Delete a thread with all its messages from the workspace."""
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with place.opened() as engine:
         count = WorkspaceChats(engine.writer).delete(thread)
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
     note(f"deleted {show_controls(thread)} with {counted(count, 'message')}")
     return 0
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +12,14 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, Untrust
 from findling.domain.values import counted, read_json
 from findling.faces.cli.output.json_output import dump, write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, opened, place_option, resolve
+from findling.faces.cli.request.options import GroupWithMoves, json_option, opened, resolve
+from findling.faces.cli.request.place import Place, place_option
 from findling.service.workspace.scope import NO_CONTEXT
 
 if TYPE_CHECKING:
     from findling.domain.records import GlossaryTerm
     from findling.pipelines.glossary.glossary import Edit
     from findling.service.engine.engine import Engine
-    from findling.service.settings.settings import Settings
 
 _SCHEMA = 1
 """Version of what `list export` writes."""
@@ -60,9 +59,9 @@ def glossary() -> None:
 @click.argument("canonical")
 @click.argument("aliases", nargs=-1, required=True, metavar="ALIAS...")
 @place_option
-def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
+def _add(canonical: str, aliases: tuple[str, ...], place: Place) -> int:
     """Have CANONICAL and every ALIAS stand for each other."""
-    with _opened_to_change(**place) as engine:
+    with _opened(place, to_change=True) as engine:
         _tell(engine.glossary.add(canonical, aliases))
     return 0
 
@@ -71,7 +70,7 @@ def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
 @click.argument("which", default="groups", type=click.Choice(("groups", "all", "pending", "export")))
 @json_option
 @place_option
-def _list(which: str, as_json: bool, **place: Any) -> int:
+def _list(which: str, as_json: bool, place: Place) -> int:
     """List the groups, and the words that are protected.
 
     \b
@@ -82,7 +81,7 @@ def _list(which: str, as_json: bool, **place: Any) -> int:
     Exit code: 0 there are some, 1 there are none.
     """
     everything = which == "all"
-    with _opened(**place) as engine:
+    with _opened(place) as engine:
         if which == "pending":
             return _list_pending(engine, as_json)
         if which == "export":
@@ -124,7 +123,7 @@ def _list_pending(engine: Engine, as_json: bool) -> int:
 @click.argument("state", type=click.Choice(_STATES))
 @click.option("--group", metavar="GROUP", help="The group that is meant, if there are several; for merged: the other.")
 @place_option
-def _set(term: str, state: str, group: str | None, **place: Any) -> int:
+def _set(term: str, state: str, group: str | None, place: Place) -> int:
     """Decide what becomes of TERM.
 
     \b
@@ -135,7 +134,7 @@ def _set(term: str, state: str, group: str | None, **place: Any) -> int:
     """
     if (state == "merged") > (group is not None):
         raise UsageError("merged needs the other group", hint=f"findling glossary set {term} merged --group INTO")
-    with _opened_to_change(**place) as engine:
+    with _opened(place, to_change=True) as engine:
         found = engine.glossary
         if state in ("approved", "canonical"):
             _tell(found.approve(term, group, canonical=state == "canonical"))
@@ -157,7 +156,7 @@ def _set(term: str, state: str, group: str | None, **place: Any) -> int:
 @click.argument("file", type=click.Path())
 @click.option("--replace", is_flag=True, help="Drop everything that is not in FILE.")
 @place_option
-def _import(file: str, replace: bool, **place: Any) -> int:
+def _import(file: str, replace: bool, place: Place) -> int:
     """Take in FILE as `list export` writes it.
 
     All of it, or nothing when a row is wrong.
@@ -165,37 +164,27 @@ def _import(file: str, replace: bool, **place: Any) -> int:
     What FILE says wins over what is here; its pending terms only fill gaps.
     """
     rows = _read_rows(file)
-    with _opened_to_change(**place) as engine:
+    with _opened(place, to_change=True) as engine:
         edit = engine.glossary.import_rows(rows, replace=replace)
     note(f"{counted(len(edit.put), 'term')} put in, {len(edit.dropped)} dropped")
     return 0
 
 
-@contextmanager
-def _opened(path: str, workspace: str | None) -> Iterator[Engine]:
-    """The engine that a search would ask; a folder that is named is asked without its context."""
-    settings = _settings(path, workspace)
-    with opened(None if path == _HERE else path, settings) as engine:
-        yield engine
+def _opened(place: Place, *, to_change: bool = False) -> AbstractContextManager[Engine]:
+    """The engine that a search would ask; a folder that is named is asked without its context.
 
-
-@contextmanager
-def _opened_to_change(path: str, workspace: str | None) -> Iterator[Engine]:
-    """The same engine, unless it was a project file that has chosen its workspace."""
-    settings = _settings(path, workspace)
+    Raises UntrustedSettingError `to_change` the glossary of a workspace that a project file has chosen.
+    """
+    is_named = place.path != _HERE
+    settings = resolve(place.path, in_context=True, workspace=place.workspace)
+    settings = settings.override(NO_CONTEXT, "flag --workspace") if is_named else settings
     name, file = settings["context.workspace"], settings.project_file("context.workspace")
-    if name and file is not None and not settings["workspace.name"]:
+    if to_change and name and file is not None and not settings["workspace.name"]:
         raise UntrustedSettingError(
             f"{file} names the workspace {name}, whose glossary a project may not have you change",
             hint=f"--workspace {name}, or --workspace ./ for that of this folder",
         )
-    with opened(None if path == _HERE else path, settings) as engine:
-        yield engine
-
-
-def _settings(path: str, workspace: str | None) -> Settings:
-    settings = resolve(path, in_context=True, workspace=workspace)
-    return settings if path == _HERE else settings.override(NO_CONTEXT, "flag --workspace")
+    return opened(place.path if is_named else None, settings)
 
 
 def _read_rows(file: str) -> list[Any]:

@@ -16,17 +16,15 @@ from findling.domain.reports import IndexReport
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
 from findling.faces.cli.output.progress import format_size, progress_bar, refine_bar
-from findling.faces.cli.output.terminal import ask_before_indexing, note, write_names
+from findling.faces.cli.output.terminal import ask_before_indexing, note, note_each, write_names
 from findling.faces.cli.request.options import (
     compact_in_background,
     json_option,
-    opened,
     path_argument,
     refine_in_background,
-    resolve,
-    workspace_option,
     yes_option,
 )
+from findling.faces.cli.request.place import Place, at_workspace
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -38,17 +36,17 @@ if TYPE_CHECKING:
 @click.option("--gently", is_flag=True, help="At low priority, and with the share of time that the settings allow.")
 @click.option("--stop", is_flag=True, help="End the process that reads in the background instead.")
 @json_option
-@workspace_option
-def refine(path: str, seconds: float | None, gently: bool, stop: bool, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def refine(place: Place, seconds: float | None, gently: bool, stop: bool, as_json: bool) -> int:
     """Have the model read the passages of PATH that it has not read yet.
 
     The passages that searches would have liked best come first. It can be stopped at any time and continues where it
     was. `findling index` and a first search start it in the background; the command waits for that one, and --stop
     ends it.
     """
-    settings = resolve(path, workspace=workspace)
+    settings = place.settings
     if stop:
-        with opened(path, settings) as engine:
+        with place.opened() as engine:
             stopped = engine.stop_refining()
         note("reading has been stopped; it continues with the next search" if stopped else "nothing is reading here")
         return 0 if stopped else 1
@@ -56,7 +54,7 @@ def refine(path: str, seconds: float | None, gently: bool, stop: bool, as_json: 
     if gently:
         with suppress(AttributeError, OSError):  # no such thing on Windows
             os.nice(19)
-    with opened(path, settings) as engine, refine_bar() as bar:
+    with place.opened() as engine, refine_bar() as bar:
         try:
             report = engine.refine(
                 cpu_share=settings["semantic.cpu_share"] if gently else 1.0,
@@ -87,17 +85,16 @@ def _tell_waiting() -> None:
 @click.option("--dry-run", is_flag=True, help="Print the paths that would be indexed, and index nothing.")
 @click.option("--rebuild", is_flag=True, help="Forget all indexed files and read them again.")
 @json_option
-@workspace_option
+@at_workspace
 @yes_option
-def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str | None, yes: bool) -> int:
+def index(place: Place, dry_run: bool, rebuild: bool, as_json: bool, yes: bool) -> int:
     """Take in what is new, changed or gone.
 
     PATH is the current folder unless you name another; if it lies in a folder that has an index, all of that folder is
     brought up to date. Searching does this by itself; the command is for scripts, for large folders, and to see what
     is left out.
     """
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings, creates=True) as engine:
+    with place.opened(creates=True) as engine:
         if dry_run:
             _preview(engine, as_json)
             return 0
@@ -108,13 +105,12 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
         except UsageError:
             engine.opened.level_wanted()  # a host that follows no files has legs, too
             raise
-        for notice in engine.notices():
-            note(notice.what, notice.fix)
+        note_each(engine.notices())
         write_report(as_json, {"root": engine.root, **vars(report)}, _describe(report))
         engine.opened.level_wanted()
-        refine_in_background(engine, settings)
+        refine_in_background(engine, place.settings)
         if report.added or report.updated or report.removed:
-            compact_in_background(engine, settings)
+            compact_in_background(engine, place.settings)
     return 0
 
 

@@ -21,9 +21,8 @@ from findling.faces.cli.request.options import (
     json_option,
     opened,
     path_argument,
-    resolve,
-    workspace_option,
 )
+from findling.faces.cli.request.place import Place, at_workspace
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="PATH|ID...")
 @click.option("--everything", is_flag=True, help="Delete the whole index of the current folder.")
 @click.option("-f", "--force", is_flag=True, help="Do it without asking.")
-@workspace_option
-def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str | None) -> int:
+@at_workspace
+def forget(place: Place, paths: tuple[str, ...], everything: bool, force: bool) -> int:
     """Drop files, folders, items and memories from the index.
 
     Only the index of the current folder changes, never a file; a memory goes wherever it lies. What is not a file goes
@@ -49,18 +48,17 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
         raise UsageError(what, hint=f"cd FOLDER, then findling forget --everything; or findling forget {paths[0]}")
     if not everything and not paths:
         raise UsageError("name paths to forget, or --everything", hint="findling forget --help")
-    settings = resolve(".", workspace=workspace)
-    with opened(".", settings) as engine:
+    with place.opened() as engine:
         root = engine.root
     # Opened at its root, the engine sees all of the index, also what lies beside the current folder.
-    with opened(str(root), settings) as engine:
+    with opened(str(root), place.settings) as engine:
         if everything:
             return _forget_everything(engine, force)
         ids = [name for name in paths if _is_id(name, engine)]
         files = [name for name in paths if name not in ids]
         codes = [_forget_ids(engine, ids, force)] if ids else []
         codes += [_forget_paths(engine, files, force)] if files else []
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
         return max(codes)
 
 
@@ -68,17 +66,17 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
 @path_argument
 @click.option("--repair", is_flag=True, help="Rebuild what is derived from the stored text instead.")
 @json_option
-@workspace_option
-def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def doctor(place: Place, repair: bool, as_json: bool) -> int:
     """Examine the index of PATH, or repair it.
 
     Without an index it examines all that a first one needs. Exit code: 0 all is well, 1 something is not.
     """
-    settings = resolve(path, workspace=workspace)
+    settings = place.settings
     creates = bool(settings["store.url"])  # a place that was never used can be examined
     try:
         settings = at_store(settings, creates=True)
-        with opened(path, settings, creates=creates) as engine:
+        with opened(place.path, settings, creates=creates) as engine:
             if repair:
                 report = engine.repair()
                 told = f"{counted(report.unchanged, 'resource')}, {counted(report.chunks, 'chunk')}"

@@ -10,14 +10,8 @@ from findling.domain.errors import ProviderError
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.terminal import agrees, note
-from findling.faces.cli.request.options import (
-    json_option,
-    opened,
-    path_argument,
-    refine_in_background,
-    resolve,
-    workspace_option,
-)
+from findling.faces.cli.request.options import json_option, path_argument, refine_in_background
+from findling.faces.cli.request.place import Place, at_workspace
 
 if TYPE_CHECKING:
     from findling.service.content.situating import SituateCost
@@ -29,8 +23,8 @@ if TYPE_CHECKING:
 @click.option("--entities", is_flag=True, help="Ask for the names in each document, for the graph.")
 @click.option("--remove", is_flag=True, help="Remove all sentences, or names, again.")
 @json_option
-@workspace_option
-def situate(path: str, yes: bool, entities: bool, remove: bool, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def situate(place: Place, yes: bool, entities: bool, remove: bool, as_json: bool) -> int:
     """Have a language model write a sentence about each chunk of PATH.
 
     The sentence says where a chunk stands in its document; chat.model writes it. Models read it in front of the chunk,
@@ -41,8 +35,7 @@ def situate(path: str, yes: bool, entities: bool, remove: bool, as_json: bool, w
     With --entities it lists the names in each document, and those that mean the same thing. The graph then knows them
     beside its own; nothing counts that the document does not hold.
     """
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with place.opened() as engine:
         situating = engine.situating.names if entities else engine.situating
         if remove:
             removed = situating.remove()
@@ -64,7 +57,7 @@ def situate(path: str, yes: bool, entities: bool, remove: bool, as_json: bool, w
             problem = f"{counted(report.failed, 'document')} failed: {report.problems[-1]}"
             raise ProviderError(problem, hint="findling situate continues where it was")
         if not entities:
-            refine_in_background(engine, settings)
+            refine_in_background(engine, place.settings)
     return 0
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from findling.domain.results import Explanation, LegVerdict
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import dump
+from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import receipt_lines
-from findling.faces.cli.output.terminal import ask_before_indexing, note, write
+from findling.faces.cli.output.terminal import ask_before_indexing, note_each
 from findling.faces.cli.request.options import ask_client, name_from_root, place_of
 from findling.faces.cli.request.request_builder import SearchOptions, build_request, read_queries, settled
 
@@ -35,12 +35,8 @@ def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
             lambda client: client.explain(request, name_from_root(name, client.root), refresh=True, on_progress=bar),
             before=ask_first,
         )
-    if as_json:
-        write(dump(explanation.to_dict(), indent=2))
-    else:
-        write("".join(f"{line}\n" for line in _lines(explanation)))
-    for missing in explanation.degraded:
-        note(missing.what, missing.fix)
+    write_report(as_json, explanation.to_dict(), "".join(f"{line}\n" for line in _lines(explanation)))
+    note_each(explanation.degraded)
     return 0 if explanation.found else 1
 
 

@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from findling import __version__
 from findling.domain.errors import DaemonError
-from findling.domain.permissions import Caller
 from findling.faces.daemon.background_tasks import Keeper
 from findling.faces.daemon.cli_routes import local_routes
 from findling.faces.http.app import create_app
@@ -37,46 +36,6 @@ from findling.service.server.search_pool import process_count
 from findling.service.server.tokens import TokenBook, issuer_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
-
-
-def assemble(
-    host: Host,
-    line: WorkLine,
-    *,
-    tokens: TokenBook,
-    needs_tokens: bool,
-    stop: Callable[[], None],
-    about: Callable[[], dict[str, Any]],
-    mcp_lines: socket.socket | None = None,
-) -> ASGIApp:
-    """The HTTP interface, the web page, MCP, and the routes that only the command line uses."""
-    shares = Shares(line, host.processes)
-    mcp = mcp_app(host, shares.run, lines=mcp_lines)
-    local = local_routes(host, line, stop=stop, about=about)
-    app = create_app(
-        host,
-        line,
-        identify=_caller,
-        extra_routes=[*pages.page_routes(), mcp.route, *local],
-        lifespan=lambda _: mcp.lifespan(),
-        shares=shares,
-    )
-    settings = host.settings
-    return guards.Guard(
-        app,
-        names=(settings["serve.host"], *settings["serve.names"]),
-        tokens=tokens,
-        requires_token=needs_tokens,
-        max_body=MAX_BODY,
-        rate=settings["serve.rate"],
-        open_paths=(*guards.OPEN_PATHS, *pages.OPEN_PATHS),
-    )
-
-
-def _caller(scope: Scope) -> Caller:
-    caller: Caller = scope["state"]["caller"]
-    return caller
-
 
 _BACKLOG = 512
 
@@ -180,12 +139,12 @@ _FINISHING_S = 5
 
 def run_daemon(
     settings: Settings,
-    path: str | None = None,
+    path: str | None,
     *,
-    root: Path | None = None,
-    watches: bool = True,
-    verbose: bool = False,
-    on_listening: Callable[[DaemonState], None] = lambda _: None,
+    root: Path | None,
+    watches: bool,
+    verbose: bool,
+    on_listening: Callable[[DaemonState], None],
 ) -> None:
     """Serve until a signal, or the command line, says to stop. `root` is what is followed, if that is files.
 
@@ -194,38 +153,68 @@ def run_daemon(
     """
     home = home_folder(settings["store.home"])
     tokens = TokenBook(home, issuer=issuer_of(settings["serve.issuer"]))
-    with only_daemon(home), _sockets(settings, home) as (unix, mcp_lines, tcp), contextlib.ExitStack() as stack:
+    with only_daemon(home), _sockets(settings, home) as (unix, mcp_lines, tcp):
         needs_tokens = settings["serve.require_token"] or not is_loopback(tcp)
         if needs_tokens:
             require_tokens(settings["serve.host"], tokens)
         _log_to_stderr(verbose)
         state = _state(unix, tcp)
-        served_by = f"the daemon of process {state.pid}"
-        host = Host(settings, path, served_by=served_by, processes=process_count(settings), encode=encoded)
+        with _answering(settings, path) as (host, line):
+            keeper = Keeper(host, root, watches=watches)
+
+            def begin() -> None:
+                write_state(home, state)
+                keeper.start()
+                on_listening(state)
+
+            faces = _faces(host, line, state, lambda: server.stop(), mcp_lines)
+            app = _guarded(faces, settings, tokens, needs_tokens)
+            server = _Server(RequestLog(app) if verbose else app, begin)
+            with server.stopped_by_signals():
+                server.run(sockets=[one for one in (unix, tcp) if one is not None])
+                keeper.stop(_FINISHING_S)
+
+
+@contextlib.contextmanager
+def _answering(settings: Settings, path: str | None) -> Iterator[tuple[Host, WorkLine]]:
+    """The engines that answer, and the line in which questions wait for them."""
+    served_by = f"the daemon of process {os.getpid()}"
+    host = Host(settings, path, served_by=served_by, processes=process_count(settings), encode=encoded)
+    with contextlib.ExitStack() as stack:
         stack.callback(host.close)
         line = WorkLine()
         stack.callback(line.close)
         stack.callback(host.end_processes)  # before the line is closed, which waits for what they are at
-        keeper = Keeper(host, root, watches=watches)
+        yield host, line
 
-        def begin() -> None:
-            write_state(home, state)
-            keeper.start()
-            on_listening(state)
 
-        app = assemble(
-            host,
-            line,
-            tokens=tokens,
-            needs_tokens=needs_tokens,
-            stop=lambda: server.stop(),
-            about=lambda: _about(state, host, line),
-            mcp_lines=mcp_lines,
-        )
-        server = _Server(RequestLog(app) if verbose else app, begin)
-        with server.stopped_by_signals():
-            server.run(sockets=[one for one in (unix, tcp) if one is not None])
-            keeper.stop(_FINISHING_S)
+def _faces(
+    host: Host, line: WorkLine, state: DaemonState, stop: Callable[[], None], mcp_lines: socket.socket | None
+) -> ASGIApp:
+    """The HTTP interface, the web page, MCP, and the routes that only the command line uses."""
+    shares = Shares(line, host.processes)
+    mcp = mcp_app(host, shares.run, lines=mcp_lines)
+    local = local_routes(host, line, stop=stop, about=lambda: _about(state, host, line))
+    return create_app(
+        host,
+        line,
+        identify=lambda scope: scope["state"]["caller"],
+        extra_routes=[*pages.page_routes(), mcp.route, *local],
+        lifespan=lambda _: mcp.lifespan(),
+        shares=shares,
+    )
+
+
+def _guarded(app: ASGIApp, settings: Settings, tokens: TokenBook, needs_tokens: bool) -> ASGIApp:
+    return guards.Guard(
+        app,
+        names=(settings["serve.host"], *settings["serve.names"]),
+        tokens=tokens,
+        requires_token=needs_tokens,
+        max_body=MAX_BODY,
+        rate=settings["serve.rate"],
+        open_paths=(*guards.OPEN_PATHS, *pages.OPEN_PATHS),
+    )
 
 
 class _Server(uvicorn.Server):

@@ -24,13 +24,6 @@ class Bar(NamedTuple):
     high: float
 
 
-class BarGroup(NamedTuple):
-    """Bars that stand side by side above one name."""
-
-    name: str
-    bars: Sequence[Bar]
-
-
 _BAR, _GAP, _MARGIN = 34, 28, 56
 _HEIGHT, _TOP, _LINE = 260, 64, 20
 _LETTER = 7.2
@@ -58,11 +51,14 @@ _STYLE = """
 """Plain colours: programs that draw SVG outside browsers know no variables."""
 
 
-def draw_bars(title: str, groups: Sequence[BarGroup]) -> str:
-    """The whole drawing. The same label has the same colour in every group; a legend names them."""
-    labels = list(dict.fromkeys(bar.label for group in groups for bar in group.bars))
+def draw_bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
+    """The whole drawing, with the bars above each name side by side.
+
+    The same label has the same colour above every name; a legend names them.
+    """
+    labels = list(dict.fromkeys(bar.label for bars in groups.values() for bar in bars))
     colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(labels)}
-    widths = [max(len(group.bars) * _BAR, round(len(group.name) * _LETTER)) for group in groups]
+    widths = [max(len(bars) * _BAR, round(len(name) * _LETTER)) for name, bars in groups.items()]
     legend = _MARGIN + round(_LETTER * max(map(len, [title, *labels]))) + 2 * _GAP
     width = max(_MARGIN + sum(widths) + _GAP * (len(groups) + 1), legend)
     height = _TOP + _HEIGHT + 2 * _LINE + _LINE * len(labels) + _GAP
@@ -88,13 +84,13 @@ def _axis(width: int) -> Iterator[str]:
         yield f'<text class="tick" x="{_MARGIN - 8}" y="{y + 4}">{tenth / 10:.1f}</text>'
 
 
-def _grouped(groups: Sequence[BarGroup], widths: Sequence[int], colors: dict[str, str]) -> Iterator[str]:
+def _grouped(groups: Mapping[str, Sequence[Bar]], widths: Sequence[int], colors: dict[str, str]) -> Iterator[str]:
     left = _MARGIN + _GAP
-    for group, width in zip(groups, widths, strict=True):
-        start = left + (width - len(group.bars) * _BAR) // 2
-        for number, bar in enumerate(group.bars):
+    for (name, bars), width in zip(groups.items(), widths, strict=True):
+        start = left + (width - len(bars) * _BAR) // 2
+        for number, bar in enumerate(bars):
             yield from _bar(bar, start + number * _BAR, colors[bar.label])
-        yield f'<text class="name" x="{left + width // 2}" y="{_y(0) + _LINE}">{escape(group.name)}</text>'
+        yield f'<text class="name" x="{left + width // 2}" y="{_y(0) + _LINE}">{escape(name)}</text>'
         left += width + _GAP
 
 

@@ -15,7 +15,7 @@ import click
 from findling.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from findling.domain.results import Degradation
+    from findling.domain.results import Degradation, Suggestion
 
 _CONTROLS = {
     **{code: 0x2400 + code for code in range(32) if code != 9},  # the symbols ␀ … ␟
@@ -109,6 +109,13 @@ def note_each(told: Iterable[Degradation]) -> None:
     """Tell what an answer or an index lacks, each with what mends it."""
     for one in told:
         note(one.what, one.fix)
+
+
+def note_added(meant: Iterable[Suggestion]) -> None:
+    """Tell which words were searched besides those that nobody wrote."""
+    for one in meant:
+        if one.applied:
+            note(f"nobody wrote {one.term}: searched for {one.suggestion} as well")
 
 
 def tell_index_runs() -> None:

@@ -84,16 +84,17 @@ def _search_times(host: Host) -> Metric:
 
 def _gauges(counted: dict[str, Any], host: Host, line: WorkLine) -> Iterator[Metric]:
     refreshed = counted["last_index_refresh"]
-    yield GaugeMetricFamily("findling_documents", "Resources in the served workspace.", value=counted["documents"])
-    yield GaugeMetricFamily(
-        "findling_last_index_refresh_seconds", "When the index was last brought up to date.", value=refreshed or 0
-    )
     lag = time.time() - refreshed if refreshed else 0
-    yield GaugeMetricFamily("findling_index_lag_seconds", "Time since then.", value=max(lag, 0))
-    yield GaugeMetricFamily("findling_queue_depth", "Questions that wait for a thread.", value=line.waiting)
-    yield GaugeMetricFamily("findling_running", "Questions that have a thread.", value=line.running)
-    yield GaugeMetricFamily("findling_uptime_seconds", "Time since the start.", value=counted["uptime_s"])
-    yield GaugeMetricFamily("findling_ready", "Whether everything is loaded.", value=float(host.is_ready))
+    told = (
+        ("findling_documents", "Resources in the served workspace.", counted["documents"]),
+        ("findling_last_index_refresh_seconds", "When the index was last brought up to date.", refreshed or 0),
+        ("findling_index_lag_seconds", "Time since then.", max(lag, 0)),
+        ("findling_queue_depth", "Questions that wait for a thread.", line.waiting),
+        ("findling_running", "Questions that have a thread.", line.running),
+        ("findling_uptime_seconds", "Time since the start.", counted["uptime_s"]),
+        ("findling_ready", "Whether everything is loaded.", float(host.is_ready)),
+    )
+    yield from (GaugeMetricFamily(name, about, value=value) for name, about, value in told)
     legs = GaugeMetricFamily("findling_leg_available", "Whether a leg can be asked.", labels=("leg",))
     for leg in ("keyword", "vectors", "model"):
         legs.add_metric((leg,), float(counted["legs"].get(leg, False)))

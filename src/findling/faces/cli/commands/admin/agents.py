@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import FindlingError, UsageError
-from findling.domain.values import closest_name
+from findling.domain.values import closest_name, plain
 from findling.faces.cli.commands.admin.mcp import own_command, require_extra, skill_text
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls_in_lines, write
@@ -114,12 +114,7 @@ def _list(savings: bool, as_json: bool) -> int:
     for name, agent in AGENTS.items():
         states = {scope: agent_state(name, scope, root) for scope in SCOPES}
         told = {
-            scope: {
-                "settings": str(state.settings),
-                "entry": state.entry,
-                "instructions": str(state.instructions or ""),
-                "instructed": state.instructed,
-            }
+            scope: {**plain(state), "instructions": str(state.instructions or "")}
             for scope, state in states.items()
             if state is not None
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from findling.service.workspace.scope import NO_CONTEXT
 if TYPE_CHECKING:
     from findling.domain.records import GlossaryTerm
     from findling.pipelines.glossary.glossary import Edit
+    from findling.service.content.glossary import WorkspaceGlossary
     from findling.service.engine.engine import Engine
 
 _SCHEMA = 1
@@ -27,7 +29,16 @@ _SCHEMA = 1
 _HERE = "."
 """The folder of a command that names none."""
 
-_STATES = ("approved", "canonical", "rejected", "protected", "unprotected", "removed", "merged")
+_EDITS: Mapping[str, Callable[[WorkspaceGlossary, str, str | None], Edit]] = {
+    "approved": lambda found, term, group: found.approve(term, group),
+    "canonical": lambda found, term, group: found.approve(term, group, canonical=True),
+    "rejected": lambda found, term, group: found.reject(term, group),
+    "protected": lambda found, term, group: found.protect(term),
+    "unprotected": lambda found, term, group: found.unprotect(term),
+    "removed": lambda found, term, group: found.remove(term, group),
+    "merged": lambda found, term, group: found.merge(term, group or ""),
+}
+"""State → what brings a term there."""
 
 
 @click.group(
@@ -120,7 +131,7 @@ def _list_pending(engine: Engine, as_json: bool) -> int:
 
 @glossary.command("set")
 @click.argument("term")
-@click.argument("state", type=click.Choice(_STATES))
+@click.argument("state", type=click.Choice(tuple(_EDITS)))
 @click.option("--group", metavar="GROUP", help="The group that is meant, if there are several; for merged: the other.")
 @place_option
 def _set(term: str, state: str, group: str | None, place: Place) -> int:
@@ -135,20 +146,13 @@ def _set(term: str, state: str, group: str | None, place: Place) -> int:
     if (state == "merged") > (group is not None):
         raise UsageError("merged needs the other group", hint=f"findling glossary set {term} merged --group INTO")
     with _opened(place, to_change=True) as engine:
-        found = engine.glossary
-        if state in ("approved", "canonical"):
-            _tell(found.approve(term, group, canonical=state == "canonical"))
-        elif state == "rejected":
-            _tell(found.reject(term, group))
-        elif state == "protected":
-            _tell(found.protect(term))
-        elif state == "unprotected":
-            found.unprotect(term)
-            note(f"{term} is not protected any more")
-        elif state == "removed":
-            note(f"{len(found.remove(term, group).dropped)} dropped")
-        else:
-            _tell(found.merge(term, group or ""))
+        edit = _EDITS[state](engine.glossary, term, group)
+    if state == "unprotected":
+        note(f"{term} is not protected any more")
+    elif state == "removed":
+        note(f"{len(edit.dropped)} dropped")
+    else:
+        _tell(edit)
     return 0
 
 

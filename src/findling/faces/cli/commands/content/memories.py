@@ -17,7 +17,7 @@ from findling.domain.plans import MODES
 from findling.domain.records import DECISIONS
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_report
-from findling.faces.cli.output.terminal import is_interactive, note, note_each, show_controls, write
+from findling.faces.cli.output.terminal import is_interactive, note, note_added, note_each, show_controls, write
 from findling.faces.cli.request.options import (
     as_option,
     json_option,
@@ -268,9 +268,7 @@ def _show_list(listed: Sequence[Memory], limit: int, as_json: bool) -> int:
 
 def _tell(answer: RecallAnswer) -> None:
     note_each(answer.degraded)
-    for meant in answer.did_you_mean:
-        if meant.applied:
-            note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
+    note_added(answer.did_you_mean)
     for told in answer.notes:
         note(told)
     if answer.time:

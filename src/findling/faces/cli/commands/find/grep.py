@@ -126,6 +126,7 @@ def _request(patterns: Sequence[str], given: Mapping[str, Any]) -> GrepRequest:
 def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, is_only: bool) -> GrepAnswer:
     """The answer at one path, printed."""
     from findling.faces.cli.output.grep_text import GrepView, grep_messages, render_grep
+    from findling.faces.cli.output.rendering import View
     from findling.service.engine.client import LocalClient
 
     settings = resolve(path or ".", workspace=given["workspace"], color=given["color"], in_context=True)
@@ -141,16 +142,9 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
             write("".join(messages))
         else:
             is_file = is_only and path is not None and Path(path).is_file()
-            view = GrepView(
-                asked.gives,
-                shown,
-                only_matching=asked.only_matching,
-                has_context=bool(asked.before or asked.after),
-                numbers=given["numbers"],
-                with_paths=not is_file,
-                color=use_color(settings["output.color"], sys.stdout),
-                terminal=sys.stdout.isatty(),
-            )
+            color = use_color(settings["output.color"], sys.stdout)
+            look = View(engine.root, color=color, terminal=sys.stdout.isatty())
+            view = GrepView(asked, shown, look, numbers=given["numbers"], with_paths=not is_file)
             write("".join(render_grep(answer, view)), styled=True)
         LocalClient(engine, settings=settings).finish()
     note_each(answer.degraded)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from findling.domain.values import counted
-from findling.faces.cli.output.terminal import display_width, show_controls
+from findling.faces.cli.output.json_output import aligned
+from findling.faces.cli.output.terminal import show_controls
 from findling.service.export.evaluating import MAIN_MEASURE
 
 if TYPE_CHECKING:
@@ -228,13 +229,4 @@ def _p(value: float) -> str:
 
 def _table(rows: Sequence[Sequence[str]], *, left: int, text: int = 0) -> str:
     """Columns of equal width: the first `left` and the last `text` of them flush left, numbers flush right."""
-    widths = [max(display_width(row[column]) for row in rows) for column in range(len(rows[0]))]
-    flush_left = [column < left or column >= len(widths) - text for column in range(len(widths))]
-    return "".join(
-        "  ".join(
-            cell + " " * (width - display_width(cell)) if is_left else " " * (width - display_width(cell)) + cell
-            for cell, width, is_left in zip(row, widths, flush_left, strict=True)
-        ).rstrip()
-        + "\n"
-        for row in rows
-    )
+    return aligned(rows, range(left, len(rows[0]) - text))

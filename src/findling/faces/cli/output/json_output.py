@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,12 +50,19 @@ def skipped_entries(skipped: Iterable[SkippedPath]) -> list[dict[str, str]]:
 
 
 def write_table(rows: Iterable[Sequence[str]]) -> None:
-    """Print rows with every column but the last as wide as its widest cell."""
-    shown = [[show_controls(cell) for cell in row] for row in rows]
-    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = [cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True)]
-        write("  ".join(cells).rstrip() + "\n")
+    """Print rows of names and texts as a table."""
+    write(aligned([[show_controls(cell) for cell in row] for row in rows]))
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> str:
+    """Rows with columns of equal width, flush left but for those that are flush `right`."""
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+
+    def padded(at: int, cell: str) -> str:
+        gap = " " * (widths[at] - display_width(cell))
+        return gap + cell if at in right else cell + gap
+
+    return "".join("  ".join(starmap(padded, enumerate(row))).rstrip() + "\n" for row in rows)
 
 
 def answer_document(answer: SearchAnswer, root: Path) -> dict[str, Any]:

@@ -40,12 +40,19 @@ _FLAGS = {
 """Parameter → the flag people type and the setting it stands for."""
 
 
-class GroupWithMoves(click.Group):
-    """A group that names the replacements of commands of earlier versions."""
+def command_group(**moved: str) -> Callable[[_Command], click.Group]:
+    """Make a group of a function; it names the replacements of commands of earlier versions."""
 
-    def __init__(self, *given: Any, moved: Mapping[str, str] | None = None, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.moved = moved or {}
+    def made(function: _Command) -> click.Group:
+        group = click.group(cls=_GroupWithMoves, no_args_is_help=False)(function)
+        group.moved = moved
+        return group
+
+    return made
+
+
+class _GroupWithMoves(click.Group):
+    moved: Mapping[str, str] = {}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

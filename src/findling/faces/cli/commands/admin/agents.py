@@ -17,18 +17,14 @@ from findling.domain.values import closest_name, plain
 from findling.faces.cli.commands.admin.mcp import own_command, require_extra, skill_text
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls_in_lines, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
+from findling.faces.cli.request.options import command_group, json_option, resolve
 from findling.service.agents.agent_table import AGENTS, SCOPES, seen_here
 
 if TYPE_CHECKING:
     from findling.service.agents.installing import Drafts, FileChange
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={"uninstall": "findling agents install --remove", "savings": "findling agents list --savings"},
-)
+@command_group(uninstall="findling agents install --remove", savings="findling agents list --savings")
 def agents() -> None:
     """Have coding agents search with findling.
 

@@ -8,7 +8,7 @@ import click
 
 from findling.domain.errors import FindlingError, InvalidValueError, UntrustedSettingError, UsageError
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option
+from findling.faces.cli.request.options import command_group, json_option
 from findling.service.settings.setting_files import format_value, read_file, set_value, unset_value
 from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import (
@@ -30,11 +30,7 @@ _project_option = click.option(
 )
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={"path": "findling config show --path", "unset": "findling config remove KEY"},
-)
+@command_group(path="findling config show --path", unset="findling config remove KEY")
 def config() -> None:
     """Show and change settings.
 

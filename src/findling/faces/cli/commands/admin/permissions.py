@@ -11,7 +11,7 @@ from findling.domain.errors import UsageError
 from findling.domain.permissions import UNSET, is_principal
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, name_from_root
+from findling.faces.cli.request.options import command_group, json_option, name_from_root
 from findling.faces.cli.request.place import Place, place_option
 
 if TYPE_CHECKING:
@@ -23,17 +23,13 @@ _ALL_ELSE = "what has no list of its own"
 _VERBS = {"member": "is a member of", "viewer": "may see", "denied": "must not see"}
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={
-        "join": "findling permissions share GROUP PRINCIPAL",
-        "leave": "findling permissions share GROUP PRINCIPAL --remove",
-        "unshare": "findling permissions share TARGET PRINCIPAL --remove",
-        "deny": "findling permissions share TARGET '!PRINCIPAL'",
-        "undeny": "findling permissions share TARGET '!PRINCIPAL' --remove",
-        "policy": "findling permissions share '*' everyone, or '!everyone'; findling permissions list shows it",
-    },
+@command_group(
+    join="findling permissions share GROUP PRINCIPAL",
+    leave="findling permissions share GROUP PRINCIPAL --remove",
+    unshare="findling permissions share TARGET PRINCIPAL --remove",
+    deny="findling permissions share TARGET '!PRINCIPAL'",
+    undeny="findling permissions share TARGET '!PRINCIPAL' --remove",
+    policy="findling permissions share '*' everyone, or '!everyone'; findling permissions list shows it",
 )
 def permissions() -> None:
     """Say who may see what; the owner of a workspace sees everything.

@@ -13,7 +13,7 @@ from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.permissions import ALL_WORKSPACES, SCOPES
 from findling.faces.cli.output.json_output import write_list, write_report
 from findling.faces.cli.output.terminal import note
-from findling.faces.cli.request.options import json_option, resolve
+from findling.faces.cli.request.options import command_group, json_option, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ _DAY_S = 86_400
 _LONGEST_DAYS = 36_500
 
 
-@click.group(no_args_is_help=False)
+@command_group()
 def token() -> None:
     """Give programs and people access to the daemon.
 

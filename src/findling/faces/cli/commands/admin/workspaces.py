@@ -14,20 +14,16 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_list
 from findling.faces.cli.output.progress import copy_bar, format_size
 from findling.faces.cli.output.terminal import agrees, note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
+from findling.faces.cli.request.options import command_group, json_option, resolve
 
 if TYPE_CHECKING:
     from findling.service.workspace.workspaces import WorkspaceAccount
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={
-        "search": "findling search QUERY --workspace A,B, or --shared",
-        "rename": "findling workspaces set NAME --name NEW",
-        "move": "findling workspaces set NAME --to PLACE, or --root PATH",
-    },
+@command_group(
+    search="findling search QUERY --workspace A,B, or --shared",
+    rename="findling workspaces set NAME --name NEW",
+    move="findling workspaces set NAME --to PLACE, or --root PATH",
 )
 def workspaces() -> None:
     """List, make, change and drop workspaces.

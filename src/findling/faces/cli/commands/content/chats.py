@@ -13,12 +13,12 @@ from findling.domain.errors import FindlingError, UsageError
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_list
 from findling.faces.cli.output.terminal import note, show_controls
-from findling.faces.cli.request.options import compact_in_background, json_option
+from findling.faces.cli.request.options import command_group, compact_in_background, json_option
 from findling.faces.cli.request.place import Place, place_option
 from findling.service.content.chats import FORMATS, ChatReport, ThreadSummary, WorkspaceChats, read_export
 
 
-@click.group(no_args_is_help=False)
+@command_group()
 def chats() -> None:
     """Import, list and delete chats.
 

@@ -13,7 +13,7 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, Untrust
 from findling.domain.values import counted, read_json
 from findling.faces.cli.output.json_output import dump, write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, opened, resolve
+from findling.faces.cli.request.options import command_group, json_option, opened, resolve
 from findling.faces.cli.request.place import Place, place_option
 from findling.service.workspace.scope import NO_CONTEXT
 
@@ -41,18 +41,14 @@ _EDITS: Mapping[str, Callable[[WorkspaceGlossary, str, str | None], Edit]] = {
 """State → what brings a term there."""
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={
-        "pending": "findling glossary list pending",
-        "export": "findling glossary list export",
-        "approve": "findling glossary set TERM approved",
-        "reject": "findling glossary set TERM rejected",
-        "protect": "findling glossary set TERM protected",
-        "remove": "findling glossary set TERM removed",
-        "merge": "findling glossary set GROUP merged --group INTO",
-    },
+@command_group(
+    pending="findling glossary list pending",
+    export="findling glossary list export",
+    approve="findling glossary set TERM approved",
+    reject="findling glossary set TERM rejected",
+    protect="findling glossary set TERM protected",
+    remove="findling glossary set TERM removed",
+    merge="findling glossary set GROUP merged --group INTO",
 )
 def glossary() -> None:
     """Keep words that mean the same, so that one finds the others.

@@ -20,6 +20,7 @@ from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.terminal import is_interactive, note, note_added, note_each, show_controls, write
 from findling.faces.cli.request.options import (
     as_option,
+    command_group,
     json_option,
     opened,
     resolve,
@@ -124,7 +125,7 @@ def recall(query: tuple[str, ...], as_: tuple[str, ...], as_json: bool, workspac
     return 0 if answer.memories else 1
 
 
-@click.group(no_args_is_help=False)
+@command_group()
 @json_option
 @workspace_option
 @click.pass_context

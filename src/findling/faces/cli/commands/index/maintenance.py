@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,9 +127,7 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
     if not doomed:
         note("nothing of that is indexed", "findling ls")
         return 1
-    if not force:
-        write("".join(f"{path}\n" for path in doomed))
-    if not agrees(f"forget {counted(len(doomed), 'resource')} of the index of {engine.root}", force, "--force"):
+    if not _agrees(doomed, f"of the index of {engine.root}", force):
         return 1
     count = engine.forget(prefixes)
     note(
@@ -151,9 +149,7 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
             note(error.message, error.hint)
     if not doomed:
         return 1
-    if not force:
-        write("".join(f"{rid}\n" for rid in doomed))
-    if not agrees(f"forget {counted(len(doomed), 'resource')} for good", force, "--force"):
+    if not _agrees(doomed, "for good", force):
         return 1
     memories = [rid for rid in doomed if rid.startswith("memory:")]
     count = engine.memories.forget(memories) if memories else 0
@@ -161,6 +157,13 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     count += engine.writer.put((), items) if items else 0
     note(f"forgot {count:,}")
     return 0 if are_all_there else 1
+
+
+def _agrees(doomed: Collection[str], what: str, force: bool) -> bool:
+    """Show what would go and ask, unless the user has agreed by a flag."""
+    if not force:
+        write("".join(f"{name}\n" for name in doomed))
+    return agrees(f"forget {counted(len(doomed), 'resource')} {what}", force, "--force")
 
 
 def _full_id(engine: Engine, name: str) -> str:

@@ -11,11 +11,11 @@ from findling.faces.cli.commands.admin.config import change_setting
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option
+from findling.faces.cli.request.options import command_group, json_option
 from findling.service.settings.settings import load_settings
 
 
-@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"test": "findling models use NAME --try"})
+@command_group(test="findling models use NAME --try")
 def models() -> None:
     """List, pull, choose and try the models that read for meaning.
 

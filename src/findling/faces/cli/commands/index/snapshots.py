@@ -14,7 +14,7 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import agrees, note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, looks_like_path, path_argument
+from findling.faces.cli.request.options import command_group, json_option, looks_like_path, path_argument
 from findling.faces.cli.request.place import Place, at_workspace, place_option
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def compact(place: Place, full: bool | None, as_json: bool) -> int:
     return 0
 
 
-@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"verify": "findling snapshot restore NAME --check"})
+@command_group(verify="findling snapshot restore NAME --check")
 def snapshot() -> None:
     """Keep copies of the index, and go back to one of them.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +13,9 @@ import click
 from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
 from findling.faces.cli.output.terminal import ask_before_indexing, note, note_each, tell_index_runs
-from findling.faces.cli.request.options import GroupWithMoves, path_argument, yes_option
+from findling.faces.cli.request.options import command_group, path_argument, yes_option
 from findling.faces.cli.request.place import Place, at_workspace
+from findling.faces.signals import ended_by_signals
 from findling.service.settings.settings import load_settings
 
 if TYPE_CHECKING:
@@ -24,11 +23,7 @@ if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={"remove": "findling watch add PATH --remove", "list": "findling status --list watched"},
-)
+@command_group(remove="findling watch add PATH --remove", list="findling status --list watched")
 def watch() -> None:
     """Keep indexes in step with their files all the time.
 
@@ -92,8 +87,14 @@ def _run(paths: tuple[str, ...], yes: bool) -> int:
     if not named and not listed.roots():
         note("nothing is on the list yet; waiting", "findling watch add PATH")
     should_stop = threading.Event()
+
+    def stop(number: int, _: object) -> None:
+        """End after what is being written; a second Ctrl-C ends it at once."""
+        should_stop.set()
+        signal.signal(number, before[number])
+
     tell_index_runs()
-    with _ended_by_signals(should_stop):
+    with ended_by_signals(stop) as before:
         watch_roots(
             (lambda: named) if named else listed.roots,
             partial(_index_root, settings=settings, should_stop=should_stop),
@@ -120,22 +121,6 @@ def _afterwards(engine: Engine, settings: Settings) -> None:
 
     note_each(engine.notices())
     work_in_background(engine, settings)
-
-
-@contextmanager
-def _ended_by_signals(should_stop: threading.Event) -> Iterator[None]:
-    """Have Ctrl-C and a polite kill end the watching after what is being written; a second Ctrl-C ends it at once."""
-
-    def stop(number: int, _: object) -> None:
-        should_stop.set()
-        signal.signal(number, before[number])
-
-    before = {int(number): signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _subject(place: Place, yes: bool) -> Path:

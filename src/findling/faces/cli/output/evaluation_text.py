@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
@@ -33,30 +34,13 @@ _LETTER = 7.2
 _COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
 """The palette of Okabe and Ito, distinct for people with any colour vision."""
 
-_STYLE = """
-  text { font: 12px system-ui, sans-serif; fill: #1b1b1b; }
-  .title { font-size: 15px; font-weight: 600; }
-  .value { font-size: 10px; text-anchor: middle; }
-  .name { text-anchor: middle; }
-  .tick { text-anchor: end; }
-  .ground { fill: #ffffff; }
-  .rule { stroke: #d0d0d0; }
-  .whisker { stroke: #1b1b1b; stroke-width: 1.5; fill: none; }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #ececec; }
-    .ground { fill: #16181c; }
-    .rule { stroke: #44484f; }
-    .whisker { stroke: #ececec; }
-  }
-"""
-"""Plain colours: programs that draw SVG outside browsers know no variables."""
-
 
 def draw_bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
     """The whole drawing, with the bars above each name side by side.
 
     The same label has the same colour above every name; a legend names them.
     """
+    style = (files(__package__) / "bars.css").read_text(encoding="utf-8")
     labels = list(dict.fromkeys(bar.label for bars in groups.values() for bar in bars))
     colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(labels)}
     widths = [max(len(bars) * _BAR, round(len(name) * _LETTER)) for name, bars in groups.items()]
@@ -69,7 +53,7 @@ def draw_bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
             f' height="{height}" role="img" aria-label="{_attribute(title)}">',
             f"<title>{escape(title)}</title>",
-            f"<style>{_STYLE}</style>",
+            f"<style>\n{style}</style>",
             f'<rect class="ground" width="{width}" height="{height}"/>',
             f'<text class="title" x="{_MARGIN}" y="28">{escape(title)}</text>',
             *body,

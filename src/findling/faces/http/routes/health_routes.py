@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from hashlib import sha256
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -107,15 +108,7 @@ def _gauges(counted: dict[str, Any], host: Host, line: WorkLine) -> Iterator[Met
     yield about
 
 
-_STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-section { border-top: 1px solid color-mix(in srgb, currentColor 25%, transparent); padding: .5rem 0 1rem; }
-h2 { font-size: 1rem; font-family: ui-monospace, monospace; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; vertical-align: top; padding: .15rem .75rem .15rem 0; }
-td:first-child { font-family: ui-monospace, monospace; white-space: nowrap; }
-"""
+_STYLE = "\n" + (files(__package__) / "docs.css").read_text(encoding="utf-8")
 
 PAGE_HEADERS: Mapping[str, str] = {
     "cache-control": "no-cache",

@@ -162,27 +162,12 @@ _STOP_S = 20
 
 def systemd_unit(command: Sequence[str], environment: Mapping[str, str], about: str) -> str:
     """A unit of the user's own systemd. It needs loopback alone, so it waits for no network."""
-    lines = [
-        "[Unit]",
-        f"Description=findling: search over {about.replace('%', '%%')}",
-        "",
-        "[Service]",
-        "Type=exec",
-        f"ExecStart={' '.join(map(_quoted_argument, command))}",
-        *(f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()),
-        "Restart=on-failure",
-        "RestartSec=5",
-        "# It is no use to try again when the port is taken or another daemon runs.",
-        "RestartPreventExitStatus=2",
-        f"TimeoutStopSec={_STOP_S}",
-        "KillMode=mixed",
-        "NoNewPrivileges=yes",
-        "UMask=0077",
-        "",
-        "[Install]",
-        "WantedBy=default.target",
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    from importlib.resources import files
+
+    unit = (files(__package__) / "systemd.unit").read_text(encoding="utf-8")
+    variables = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in environment.items())
+    started = " ".join(map(_quoted_argument, command))
+    return unit.format(about=about.replace("%", "%%"), command=started, environment=variables, stop_s=_STOP_S)
 
 
 def launchd_plist(command: Sequence[str], environment: Mapping[str, str], log: str) -> str:

@@ -44,40 +44,38 @@ def bind_unix(path: Path) -> socket.socket | None:
     """A socket that nobody but the owner can connect to; `None` where the system has none."""
     if not hasattr(socket, "AF_UNIX"):
         return None
-    listening = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)  # there must be no moment in which others could connect
     try:
-        listening.bind(str(path))
-        listening.listen(_BACKLOG)
+        return _listening(socket.AF_UNIX, str(path))
     except OSError as error:
-        listening.close()
         raise DaemonError(f"no socket can be made at {path}: {error.strerror}", hint="check its folder") from error
     finally:
         os.umask(before)
-    return listening
 
 
 def bind_tcp(host: str, port: int) -> socket.socket:
     """A socket at an address. Raises DaemonError that says what is wrong with it, and what to try."""
     family, address = _resolve(host, port)
-    listening = socket.socket(family)
     try:
-        if os.name == "posix":
+        return _listening(family, address)
+    except OSError as error:
+        told, hint = f"nothing can listen on {host}:{port}: {error.strerror}", "--set serve.host=127.0.0.1"
+        if error.errno == errno.EADDRINUSE:
+            told, hint = f"port {port} of {host} is taken", f"findling serve --port {port + 1}, or --port 0"
+        elif error.errno == errno.EACCES:
+            told, hint = f"port {port} is not for everybody", "findling serve --port 3463"
+        raise DaemonError(told, hint=hint) from error
+
+
+def _listening(family: int, address: Any) -> socket.socket:
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(family))
+        if os.name == "posix" and family != socket.AF_UNIX:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(_BACKLOG)
-    except OSError as error:
-        listening.close()
-        if error.errno == errno.EADDRINUSE:
-            told = DaemonError(f"port {port} of {host} is taken", hint=f"findling serve --port {port + 1}, or --port 0")
-        elif error.errno == errno.EACCES:
-            told = DaemonError(f"port {port} is not for everybody", hint="findling serve --port 3463")
-        else:
-            told = DaemonError(
-                f"nothing can listen on {host}:{port}: {error.strerror}", hint="--set serve.host=127.0.0.1"
-            )
-        raise told from error
-    return listening
+        stack.pop_all()
+        return listening
 
 
 def is_loopback(listening: socket.socket) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -75,11 +76,8 @@ def _search_times(host: Host) -> Metric:
         "findling_search_seconds", "How long each stage of answering took.", labels=("stage", "mode")
     )
     for (stage, mode), (counts, sums) in sorted(host.statistics.histograms().items()):
-        total, buckets = 0, []
-        for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), counts, strict=True):
-            total += count
-            buckets.append((bound, float(total)))
-        family.add_metric((stage, mode), buckets, sums[0])
+        buckets = zip((*map(str, BUCKETS_S), "+Inf"), map(float, accumulate(counts)), strict=True)
+        family.add_metric((stage, mode), list(buckets), sums[0])
     return family
 
 

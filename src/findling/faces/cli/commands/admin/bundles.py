@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,13 +35,7 @@ if TYPE_CHECKING:
 @json_option
 @at_workspace
 def export(
-    place: Place,
-    target: str,
-    principals: tuple[str, ...],
-    no_vectors: bool,
-    force: bool,
-    as_json: bool,
-    **page: Any,
+    place: Place, target: str, principals: tuple[str, ...], no_vectors: bool, force: bool, as_json: bool, **page: Any
 ) -> int:
     """Write the index of PATH to the folder, .zip or .html TARGET.
 
@@ -140,18 +135,13 @@ def _import_rows(url: str, given: Sequence[str], full: bool, as_json: bool, sett
     if len(files) > 1:
         raise UsageError("one file says the mapping", hint=f"leave out --mapping {files[1]}")
     mapping = mapping_of(dict(one.split("=", 1) for one in pairs), files[0] if files else None)
-    report: RowReport | None = None
-
-    def keep(done: RowReport) -> None:
-        nonlocal report
-        report = done
-
+    latest: deque[RowReport] = deque(maxlen=1)
     with opened(".", settings) as engine:
         try:
-            report = WorkspaceRows(engine.writer).add(url, mapping, full=full, on_progress=keep)
+            report = WorkspaceRows(engine.writer).add(url, mapping, full=full, on_progress=latest.append)
         except FindlingError:
-            if report is not None:
-                note(f"imported before the error: {counted(report.read, 'row')}, {report.changed:,} new or changed")
+            for done in latest:
+                note(f"imported before the error: {counted(done.read, 'row')}, {done.changed:,} new or changed")
             raise
         compact_in_background(engine, settings)
     for left_out in report.notes:

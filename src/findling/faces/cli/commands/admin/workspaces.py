@@ -88,15 +88,7 @@ def _create(name: str, root: str | None, place: str) -> int:
 )
 @click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed folder is now, if it has moved.")
 @click.option("-y", "--yes", is_flag=True, help="Use an index that was not made here without asking.")
-def _set(
-    workspace: str,
-    name: str | None,
-    shared: bool | None,
-    to: str | None,
-    root: str | None,
-    yes: bool,
-    quotas: tuple[str, ...],
-) -> int:
+def _set(workspace: str, yes: bool, shared: bool | None, quotas: tuple[str, ...], **moves: str | None) -> int:
     """Change the name, the place, who may ask, or how much it may hold.
 
     \b
@@ -109,13 +101,14 @@ def _set(
     With `--to project`, findling uses an index that lies in the folder already, even one that was not made here: only
     for one that you trust.
     """
-    chosen = [shared is not None or bool(quotas), name is not None, to is not None, root is not None]
+    chosen = [shared is not None or bool(quotas), *(one is not None for one in moves.values())]
     if sum(chosen) != 1:
         told = "there is nothing to change" if not any(chosen) else "a name, a place and limits change one by one"
         raise UsageError(told, hint="findling workspaces set --help")
     from findling.service.workspace.workspace_moves import move_root
     from findling.service.workspace.workspaces import rename_workspace
 
+    to, name, root = moves["to"], moves["name"], moves["root"]
     if to is not None:
         return _move(workspace, to, yes)
     if name is not None:

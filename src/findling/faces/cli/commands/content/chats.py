@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -60,21 +61,17 @@ def _import(place: Place, file: str, visibility: tuple[str, ...], as_json: bool,
 
     Exit code: 0 done, 1 there are no messages in it, 2 an error; what stands before the error is imported.
     """
-    report = ChatReport()
-
-    def keep(done: ChatReport) -> None:
-        nonlocal report
-        report = done
-
+    latest = deque([ChatReport()], maxlen=1)
     with place.opened() as engine:
         threads = read_export(_export(file), wishes, visibility)
         try:
-            WorkspaceChats(engine.writer).add(threads, on_progress=keep)
+            WorkspaceChats(engine.writer).add(threads, on_progress=latest.append)
         except FindlingError:
-            if report.threads:
-                note(f"imported what stands before the error: {_sentence(report)}")
+            if latest[0].threads:
+                note(f"imported what stands before the error: {_sentence(latest[0])}")
             raise
         compact_in_background(engine, place.settings)
+    report = latest[0]
     if as_json:
         write_json(report)
     if not report.threads:

@@ -108,13 +108,19 @@ def indexing(engine: Engine, settings: Settings) -> Iterator[Progress]:
     """
     from findling.faces.cli.output.progress import progress_bar
 
-    is_first = settings["search.refresh"] == "auto" and not engine.is_indexed()
-    if is_first:
-        ask_before_indexing(engine.subject, False)
+    is_first = is_agreed_first(engine, settings)
     with progress_bar() as bar:
         if is_first and engine.queue.writer():
             engine.index(on_progress=bar)
         yield bar
+
+
+def is_agreed_first(engine: Engine, settings: Settings) -> bool:
+    """Whether a question needs a first index run, to which the user has agreed where the place is vast."""
+    is_first = settings["search.refresh"] == "auto" and not engine.is_indexed()
+    if is_first:
+        ask_before_indexing(engine.subject, False)
+    return is_first
 
 
 def path_shower(root: Path, typed: str | None) -> Callable[[MatchedFile | ListedFile], str]:

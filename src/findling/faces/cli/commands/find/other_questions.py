@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from findling.domain.results import Explanation, LegVerdict
 from findling.domain.values import counted
+from findling.faces.cli.commands.find.asked import is_agreed_first
 from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import receipt_lines
-from findling.faces.cli.output.terminal import ask_before_indexing, note_each
+from findling.faces.cli.output.terminal import note_each
 from findling.faces.cli.request.options import ask_client, name_from_root, place_of
 from findling.faces.cli.request.request_builder import SearchOptions, build_request, read_queries, settled
-
-if TYPE_CHECKING:
-    from findling.service.engine.engine import Engine
 
 
 def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
@@ -23,17 +20,12 @@ def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
     (query,), named = read_queries(options)
     settings, folder = settled(options, named if named or options.workspace else place_of(name))
     request = build_request(query, options, settings)
-
-    def ask_first(engine: Engine) -> None:
-        if settings["search.refresh"] == "auto" and not engine.is_indexed():
-            ask_before_indexing(engine.subject, False)
-
     with progress_bar() as bar:
         explanation = ask_client(
             folder,
             settings,
             lambda client: client.explain(request, name_from_root(name, client.root), refresh=True, on_progress=bar),
-            before=ask_first,
+            before=lambda engine: is_agreed_first(engine, settings),
         )
     write_report(as_json, explanation.to_dict(), "".join(f"{line}\n" for line in _lines(explanation)))
     note_each(explanation.degraded)

@@ -35,7 +35,6 @@ _FLAGS = {
     "context": ("--context", "search.context"),
     "color": ("--color", "output.color"),
     "profile": ("--profile", "search.profile"),
-    "mode": ("--mode", "search.mode"),
 }
 """Parameter → the flag people type and the setting it stands for."""
 

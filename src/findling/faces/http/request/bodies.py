@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isinf
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -37,26 +37,21 @@ def _field(knob: Knob) -> tuple[Any, Any]:
     return (kind | None if knob.optional else kind), Field(default=None, description=knob.help, **limits)
 
 
-def plan_body(knobs: Iterable[Knob]) -> type[BaseModel]:
-    """The model of any fields of a plan; `model_fields_set` says which were given."""
-    return create_model(
-        "PlanBody",
-        __config__=ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, title="Plan"),
-        __doc__="Fields of the plan that differ from those of the profile.",
-        **cast("dict[str, Any]", {knob.name: _field(knob) for knob in knobs}),
-    )
+_FIELDS: dict[str, Any] = {knob.name: _field(knob) for knob in KNOBS.values()}
 
+PlanBody = create_model(
+    "PlanBody",
+    __config__=ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, title="Plan"),
+    __doc__="Fields of the plan that differ from those of the profile.",
+    **_FIELDS,
+)
+"""Any fields of a plan; `model_fields_set` says which were given."""
 
-def shortcuts(knobs: Iterable[Knob]) -> type[BaseModel]:
-    """The model of the fields that a request may have beside its query."""
-    shown = {knob.name: _field(knob) for knob in knobs if knob.http}
-    fields = {name: (kind | None, settings) for name, (kind, settings) in shown.items()}
-    return create_model("Shortcuts", **cast("dict[str, Any]", fields))
-
-
-PlanBody = plan_body(KNOBS.values())
-_Shortcuts = shortcuts(KNOBS.values())
-
+_BESIDE: dict[str, Any] = {
+    name: (kind | None, settings) for name, (kind, settings) in _FIELDS.items() if KNOBS[name].http
+}
+_Shortcuts = create_model("Shortcuts", **_BESIDE)
+"""The fields that a request may have beside its query."""
 
 _LONGEST_QUERY = 10_000
 _MOST_HITS = 1_000

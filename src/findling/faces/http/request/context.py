@@ -7,10 +7,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
@@ -136,7 +136,8 @@ class _Run(threading.Thread):
 _Result = TypeVar("_Result")
 
 
-class Served(NamedTuple):
+@dataclass(frozen=True)
+class Served:
     """The parts of one app, kept as `app.state.served`."""
 
     host: Host
@@ -146,14 +147,11 @@ class Served(NamedTuple):
     shares: Shares
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Asked(Served):
     """One request: who sent it, and what answers it."""
 
     caller: Caller
-    host: Host
-    line: WorkLine
-    runs: IndexRuns
-    shares: Shares
     request: Request
     budget: WorkBudget
 
@@ -231,7 +229,7 @@ def _allowed(request: Request, scope: str) -> Asked:
         raise DeniedError(
             f"the token does not allow to {scope}", hint=f"findling token create NAME --as owner --scope {scope}"
         )
-    return Asked(caller, served.host, served.line, served.runs, served.shares, request, served.host.budget(caller))
+    return Asked(**vars(served), caller=caller, request=request, budget=served.host.budget(caller))
 
 
 GATES = frozenset({_reading, _writing, _owning})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -21,7 +22,6 @@ from findling.faces.mcp.tools import tool_results as shapes
 from findling.faces.mcp.tools.budget import Budget, budget_of, end_of_line, fit_answer, fit_facts, fit_text
 from findling.faces.mcp.tools.instructions import status_document, visible_types
 from findling.faces.mcp.tools.tool import Tool, tool
-from findling.service.engine.client import LocalClient
 from findling.service.index.documents import FetchedDocument
 from findling.service.settings.type_plugins import declared_types
 from findling.text.snippets import WHOLE_PASSAGE
@@ -165,20 +165,13 @@ def _with_passages(describe: Callable[[int], dict[str, Any]], answer: SearchAnsw
 
 
 def _described(desk: Desk, answer: SearchAnswer, *, is_full: bool, whole: int = 0) -> dict[str, Any]:
+    items: dict[str, FetchedDocument] = {}
     with desk.reading() as client:
-        items = dict(_described_items(client, answer))
+        found = [(hit.rid, hit.workspace) for hit in answer.hits if hit.type in shapes.ITEM_TYPES]
+        for rid, workspace in dict.fromkeys(found):
+            with suppress(NotFoundError):  # deleted since it was found
+                items[rid] = client.fetch(rid, workspace=workspace)
         return shapes.describe_search(answer, desk.root(client), items, is_full=is_full, whole=whole)
-
-
-def _described_items(client: LocalClient, answer: SearchAnswer) -> list[tuple[str, FetchedDocument]]:
-    items = []
-    found = [(hit.rid, hit.workspace) for hit in answer.hits if hit.type in shapes.ITEM_TYPES]
-    for rid, workspace in dict.fromkeys(found):
-        try:
-            items.append((rid, client.fetch(rid, workspace=workspace)))
-        except NotFoundError:
-            continue  # deleted since it was found
-    return items
 
 
 def _check_types(desk: Desk, names: tuple[str, ...]) -> None:

@@ -99,8 +99,7 @@ def _share_rest(rights: WorkspacePermissions, principals: Sequence[str], remove:
     if remove or not policy:
         hint = "findling permissions share '*' everyone, or '!everyone'"
         raise UsageError("what has no list of its own is for everyone, or for its owner alone", hint=hint)
-    _tell(rights.set_policy(policy), f"{_ALL_ELSE} is left to {policy}")
-    return 0
+    return _told(rights.set_policy(policy), f"{_ALL_ELSE} is left to {policy}")
 
 
 def _join(rights: WorkspacePermissions, principal: str, group: str, remove: bool) -> int:
@@ -108,8 +107,7 @@ def _join(rights: WorkspacePermissions, principal: str, group: str, remove: bool
     if remove:
         was_none = f"{principal} was no member of {group}"
         return _told(rights.leave(principal, group), f"{principal} is no longer a member of {group}", was_none)
-    _tell(rights.join(principal, group), f"{principal} is a member of {group}")
-    return 0
+    return _told(rights.join(principal, group), f"{principal} is a member of {group}")
 
 
 def _give(engine: Engine, target: str, principals: Sequence[str], what: str, remove: bool) -> int:
@@ -124,7 +122,7 @@ def _give(engine: Engine, target: str, principals: Sequence[str], what: str, rem
         return _take_back(engine, take, target, principals, was)
     named = rights.target(name_from_root(target, engine.root))
     for principal in principals:
-        _tell(give(named, principal), f"{principal} {_VERBS[what]} {named}")
+        _told(give(named, principal), f"{principal} {_VERBS[what]} {named}")
     above, others = rights.overridden(named) if what == "viewer" and named.startswith("path:") else ("", "")
     if above:
         note(f"{others} may see the rest of {above}, but not this: the nearest folder that is shared decides")
@@ -160,13 +158,10 @@ def _take_back(engine: Engine, take: Callable[[str, str], bool], name: str, prin
     return _told(any(done), f"{named} is no longer {was} {whom}", f"{named} was not {was} {whom}")
 
 
-def _tell(is_new: bool, what: str) -> None:
-    note(what if is_new else f"{what} already")
-
-
-def _told(is_done: bool, what: str, otherwise: str) -> int:
-    if is_done:
-        note(what)
-    else:
-        note(otherwise, "findling permissions list")
-    return 0 if is_done else 1
+def _told(is_done: bool, what: str, otherwise: str = "") -> int:
+    """Say what was done; what was so `already` is no failure, what could not be done `otherwise` is one."""
+    if is_done or not otherwise:
+        note(what if is_done else f"{what} already")
+        return 0
+    note(otherwise, "findling permissions list")
+    return 1

@@ -110,8 +110,7 @@ def _describe_daemon(daemon: Mapping[str, Any]) -> str:
     facts = [f"process {daemon['pid']} at {daemon['address']}", f"since {_moment(daemon['started_at'])}"]
     if daemon["total_queries"]:
         times = f"{daemon['avg_latency_ms']:.1f} ms on average, 99 % within {daemon['p99_latency_ms']:.1f} ms"
-        noun = "query" if daemon["total_queries"] == 1 else "queries"
-        facts.append(f"{daemon['total_queries']:,} {noun} ({times})")
+        facts.append(f"{counted(daemon['total_queries'], 'query', 'queries')} ({times})")
     else:
         facts.append("no queries yet" if daemon["ready"] else "getting ready")
     return ", ".join(facts)
@@ -153,11 +152,11 @@ def _list_watched(as_json: bool) -> int:
     from findling.service.workspace.workspace import home_folder
 
     accounts = watch_accounts(home_folder(resolve(".")["store.home"]))
-    return write_list(as_json, "watched", accounts, _watched_row, "nothing is watched", "findling watch add PATH")
 
+    def row(account: WatchAccount) -> tuple[str, str, str]:
+        return str(account.root), _watcher(account), _latest(account)
 
-def _watched_row(account: WatchAccount) -> tuple[str, str, str]:
-    return str(account.root), _watcher(account), _latest(account)
+    return write_list(as_json, "watched", accounts, row, "nothing is watched", "findling watch add PATH")
 
 
 def _watcher(account: WatchAccount) -> str:

@@ -63,12 +63,6 @@ def json_response(text: bytes, status: int = 200, headers: Mapping[str, str] = N
     return Response(text, status, dict(headers), media_type=JSON)
 
 
-def names_tag(header: str, tag: str) -> bool:
-    """Whether If-None-Match names a tag, compared weakly, as it is for what is only read."""
-    listed = {part.strip().removeprefix("W/") for part in header.split(",")}
-    return not listed.isdisjoint((tag.removeprefix("W/"), "*"))
-
-
 def _plain(value: Any) -> object:
     """Plain values of paths, and of mappings that are no dict. Raises TypeError for anything else."""
     return dict(value) if isinstance(value, Mapping) else os.fspath(value)

@@ -11,7 +11,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from findling.domain.results import SearchAnswer
-from findling.faces.http.base.json_text import answer_text, names_tag, report_text, with_schema
+from findling.faces.http.base.json_text import answer_text, report_text, with_schema
 from findling.faces.http.request.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import (
@@ -73,7 +73,7 @@ async def fetch(
     # A weak one: the text may be sent compressed or not.
     tag = f'W/"{blake2b(response.body, digest_size=16).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
-    if if_none_match is not None and names_tag(if_none_match, tag):
+    if if_none_match is not None and _names(if_none_match, tag):
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
     return response
@@ -147,3 +147,9 @@ async def _hits(
         return answer_text(ask(client), asked.caller, str(client.root))
 
     return await asked.answer(parameters.workspace, found, stage)
+
+
+def _names(header: str, tag: str) -> bool:
+    """Whether If-None-Match names a tag, compared weakly, as it is for what is only read."""
+    listed = {part.strip().removeprefix("W/") for part in header.split(",")}
+    return not listed.isdisjoint((tag.removeprefix("W/"), "*"))

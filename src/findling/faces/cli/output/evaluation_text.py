@@ -41,6 +41,7 @@ def draw_bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
     The same label has the same colour above every name; a legend names them.
     """
     style = (files(__package__) / "bars.css").read_text(encoding="utf-8")
+    quoted = escape(title, {'"': "&quot;"})
     labels = list(dict.fromkeys(bar.label for bars in groups.values() for bar in bars))
     colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(labels)}
     widths = [max(len(bars) * _BAR, round(len(name) * _LETTER)) for name, bars in groups.items()]
@@ -51,7 +52,7 @@ def draw_bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
-            f' height="{height}" role="img" aria-label="{_attribute(title)}">',
+            f' height="{height}" role="img" aria-label="{quoted}">',
             f"<title>{escape(title)}</title>",
             f"<style>\n{style}</style>",
             f'<rect class="ground" width="{width}" height="{height}"/>',
@@ -99,10 +100,6 @@ def _legend(labels: Sequence[str], colors: dict[str, str]) -> Iterator[str]:
 
 def _y(value: float) -> float:
     return round(_TOP + _HEIGHT * (1 - value), 1)
-
-
-def _attribute(text: str) -> str:
-    return escape(text, {'"': "&quot;"})
 
 
 _QUERY_WIDTH = 70

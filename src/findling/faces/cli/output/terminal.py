@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import click
 
@@ -124,6 +124,13 @@ def tell_index_runs() -> None:
 
     logging.basicConfig(format="findling: %(message)s", level=logging.WARNING)
     logging.getLogger("findling.indexing").setLevel(logging.INFO)
+
+
+def piped(what: str, hint: str) -> IO[bytes]:
+    """The bytes on stdin. Raises UsageError when nobody writes anything there."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(f"there {what} on stdin", hint=hint)
+    return sys.stdin.buffer
 
 
 def is_interactive() -> bool:

@@ -54,14 +54,8 @@ class SecondBody(BaseModel):
 
     def changes(self) -> dict[str, Any]:
         """Changes of the plan. Raises InvalidValueError when two keys disagree."""
-        return {
-            "mode": self.mode(),
-            "alpha": self.alpha,
-            "fusion": self._one_of("fusion", "fusion_method") or "rrf",
-            "rrf_k": self.rrf_k,
-            "adaptive_k": self.adaptive_k,
-            "min_score": self.min_score,
-        }
+        chosen = {"mode": self.mode(), "fusion": self._one_of("fusion", "fusion_method") or "rrf"}
+        return {**chosen, **self.model_dump(include={"alpha", "rrf_k", "adaptive_k", "min_score"})}
 
     def _one_of(self, *keys: str) -> str:
         given = {getattr(self, key) for key in keys} - {None}

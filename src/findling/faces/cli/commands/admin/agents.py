@@ -86,11 +86,9 @@ def _uninstall(names: tuple[str, ...], scope: str, *, dry_run: bool) -> int:
     root = Path.cwd()
     chosen = _chosen(names, scope) if names else [name for name, agent in AGENTS.items() if agent.files(scope)]
     others = [name for name in AGENTS if name not in chosen]
-
-    def plan(name: str, drafts: Drafts) -> list[FileChange]:
-        return plan_uninstall(name, scope, root, drafts, others)
-
-    return _carry_out(chosen, plan, root, dry_run=dry_run)
+    return _carry_out(
+        chosen, lambda name, drafts: plan_uninstall(name, scope, root, drafts, others), root, dry_run=dry_run
+    )
 
 
 @agents.command("list")

@@ -54,14 +54,11 @@ def _show(key: str | None, paths: bool, as_json: bool) -> int:
         return 0
     settings = load_settings()
     names = [get_setting(key).name] if key else [setting.name for setting in SETTINGS]
-    if as_json:
-        from findling.faces.cli.output.json_output import write_json
+    from findling.faces.cli.output.json_output import write_report
 
-        shown = {name: {"value": _shown(name, settings[name]), "origin": settings.origin(name)} for name in names}
-        write_json(settings=shown)
-    else:
-        for name in names:
-            write(f"{name} = {format_value(_shown(name, settings[name]))}  # {settings.origin(name)}\n")
+    shown = {name: {"value": _shown(name, settings[name]), "origin": settings.origin(name)} for name in names}
+    lines = [f"{name} = {format_value(one['value'])}  # {one['origin']}\n" for name, one in shown.items()]
+    write_report(as_json, {"settings": shown}, "".join(lines))
     return 0
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 import click
 
-from findling.domain.errors import FindlingError, UsageError
+from findling.domain.errors import FindlingError
 from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_list
-from findling.faces.cli.output.terminal import note, show_controls
+from findling.faces.cli.output.terminal import note, piped, show_controls
 from findling.faces.cli.request.options import command_group, compact_in_background, json_option
 from findling.faces.cli.request.place import Place, place_option
 from findling.service.content.chats import FORMATS, ChatReport, ThreadSummary, WorkspaceChats, read_export
@@ -63,7 +61,8 @@ def _import(place: Place, file: str, visibility: tuple[str, ...], as_json: bool,
     """
     latest = deque([ChatReport()], maxlen=1)
     with place.opened() as engine:
-        threads = read_export(_export(file), wishes, visibility)
+        export = Path(file) if file != "-" else piped("is no export", "findling chats import FILE, or pipe one into it")
+        threads = read_export(export, wishes, visibility)
         try:
             WorkspaceChats(engine.writer).add(threads, on_progress=latest.append)
         except FindlingError:
@@ -105,15 +104,6 @@ def _delete(place: Place, thread: str) -> int:
         compact_in_background(engine, place.settings)
     note(f"deleted {show_controls(thread)} with {counted(count, 'message')}")
     return 0
-
-
-def _export(file: str) -> Path | IO[bytes]:
-    """The file, or stdin. Raises UsageError when nobody writes anything there."""
-    if file != "-":
-        return Path(file)
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("there is no export on stdin", hint="findling chats import FILE, or pipe one into it")
-    return sys.stdin.buffer
 
 
 def _sentence(report: ChatReport) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import PathNotFoundError, UsageError
+from findling.domain.errors import PathNotFoundError
 from findling.faces.cli.output.json_output import skipped_entries, write_json
-from findling.faces.cli.output.terminal import note, show_controls, write
+from findling.faces.cli.output.terminal import note, piped, show_controls, write
 from findling.faces.cli.request.options import compact_in_background, json_option, path_argument
 from findling.faces.cli.request.place import Place, at_workspace, place_option
 
@@ -85,9 +84,7 @@ def sync(place: Place, user_folder: str | None, as_json: bool) -> int:
 def _lines(file: str) -> Iterator[Iterator[bytes]]:
     """The lines of a file, or of stdin. Raises UsageError when nobody writes anything there."""
     if file == "-":
-        if sys.stdin is None or sys.stdin.isatty():
-            raise UsageError("there are no items on stdin", hint="findling add FILE, or pipe JSON into it")
-        yield iter(sys.stdin.buffer)
+        yield iter(piped("are no items", "findling add FILE, or pipe JSON into it"))
         return
     place = Path(file)
     if not place.exists() or place.is_dir():

@@ -13,7 +13,7 @@ import click
 
 from findling.domain.errors import NotFoundError, NotIndexedError, UsageError, WorkspaceError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import (
     at_store,
@@ -100,13 +100,11 @@ def _check_machine(settings: Settings, error: WorkspaceError, place: Sequence[Ch
 
 
 def _tell_checks(checks: Sequence[Check], as_json: bool) -> int:
-    if as_json:
-        write_json(checks=checks)
-    else:
-        for check in checks:
-            write(f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}\n")
-            if not check.ok and check.hint:
-                write(f"     try: {check.hint}\n")
+    text = ""
+    for check in checks:
+        text += f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}\n"
+        text += f"     try: {check.hint}\n" if check.hint and not check.ok else ""
+    write_report(as_json, {"checks": checks}, text)
     return 0 if all(check.ok for check in checks) else 1
 
 

@@ -8,7 +8,7 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.faces.cli.commands.admin.config import change_setting
-from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.options import command_group, json_option
@@ -82,10 +82,7 @@ def _use(name: str | None, tries: bool, as_json: bool) -> int:
     if report is None:
         note("no local model is in use", "findling models list")
         return 1
-    if as_json:
-        write_json(report)
-    else:
-        write("".join(f"{key:20} {value}\n" for key, value in report.items()))
+    write_report(as_json, report, "".join(f"{key:20} {value}\n" for key, value in report.items()))
     return 0
 
 

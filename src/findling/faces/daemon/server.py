@@ -6,6 +6,7 @@ import contextlib
 import errno
 import logging
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +28,6 @@ from findling.faces.http.request.fair_queue import Shares
 from findling.faces.http.security import guards
 from findling.faces.http.security.protocol import GuardedProtocol
 from findling.faces.mcp.transport.http_app import mcp_app
-from findling.faces.signals import ended_by_signals
 from findling.faces.web import pages
 from findling.service.client.daemon_state import DaemonState, mcp_socket, only_daemon, socket_path, write_state
 from findling.service.engine.executor import WorkLine
@@ -168,7 +168,7 @@ def run_daemon(
             faces = _faces(host, line, state, lambda: server.stop(), mcp_lines)
             app = _guarded(faces, settings, tokens, needs_tokens)
             server = _Server(RequestLog(app) if verbose else app, begin)
-            with ended_by_signals(server.on_signal):
+            with server.stopped_by_signals():
                 server.run(sockets=[one for one in (unix, tcp) if one is not None])
                 keeper.stop(_FINISHING_S)
 
@@ -242,12 +242,21 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    @contextlib.contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """Have SIGTERM and SIGINT end it in good order; a second one ends the process at once."""
+        before = {one: signal.signal(one, self._on_signal) for one in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
     def stop(self) -> None:
         """Finish what is being answered, and end."""
         self.should_exit = True
 
-    def on_signal(self, number: int, _: FrameType | None) -> None:
-        """End in good order; a second signal ends the process at once."""
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
         if self.should_exit:
             os._exit(128 + number)  # nothing is lost: it is the same as being killed
         self.stop()

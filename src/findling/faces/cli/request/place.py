@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class Place:
+class GivenPlace:
     """A path and a workspace as they were given, and flags of settings; `in_context` is as in `resolve`."""
 
     def __init__(self, path: str, workspace: str | None, *, in_context: bool = False, **flags: str | None) -> None:
@@ -42,7 +42,7 @@ def at_workspace(command: _Command) -> _Command:
 
     @wraps(command)
     def placed(workspace: str | None, path: str = ".", **given: Any) -> Any:
-        return command(place=Place(path, workspace), **given)
+        return command(place=GivenPlace(path, workspace), **given)
 
     return cast("_Command", workspace_option(placed))
 
@@ -54,7 +54,7 @@ def place_option(command: _Command) -> _Command:
     def placed(workspace: str | None, **given: Any) -> Any:
         is_path = workspace is not None and not is_url(workspace) and looks_like_path(workspace)
         path = os.path.expanduser(workspace or "") if is_path else "."  # noqa: PTH111 - "./" names a folder, "." does not
-        return command(place=Place(path, None if is_path else workspace), **given)
+        return command(place=GivenPlace(path, None if is_path else workspace), **given)
 
     told = "The workspace: its name, a folder of it such as ./docs, or its URL; by default that of this folder."
     option = click.option("--workspace", "--store", "workspace", metavar="NAME|PATH|URL", help=told)

@@ -16,7 +16,7 @@ from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, show_controls
 from findling.faces.cli.request.options import at_store, compact_in_background, json_option, opened, path_argument
-from findling.faces.cli.request.place import Place, at_workspace
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 @json_option
 @at_workspace
 def export(
-    place: Place, target: str, principals: tuple[str, ...], no_vectors: bool, force: bool, as_json: bool, **page: Any
+    place: GivenPlace,
+    target: str,
+    principals: tuple[str, ...],
+    no_vectors: bool,
+    force: bool,
+    as_json: bool,
+    **page: Any,
 ) -> int:
     """Write the index of PATH to the folder, .zip or .html TARGET.
 
@@ -78,7 +84,7 @@ def export(
 @click.option("--full", is_flag=True, help="Read all rows in spite of a cursor, and delete those that are gone.")
 @json_option
 @at_workspace
-def import_(place: Place, bundle: str | None, url: str | None, as_json: bool, **given: Any) -> int:
+def import_(place: GivenPlace, bundle: str | None, url: str | None, as_json: bool, **given: Any) -> int:
     """Make a workspace of BUNDLE, or import rows of a database.
 
     A bundle may come from a stranger: its content is imported, and you alone may see it. --trust rights also takes

@@ -12,7 +12,7 @@ from findling.domain.permissions import UNSET, is_principal
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.options import command_group, json_option, name_from_root
-from findling.faces.cli.request.place import Place, place_option
+from findling.faces.cli.request.place import GivenPlace, place_option
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -48,7 +48,7 @@ def permissions() -> None:
 @permissions.command("list")
 @json_option
 @place_option
-def _list(as_json: bool, place: Place) -> int:
+def _list(as_json: bool, place: GivenPlace) -> int:
     """List memberships and rights, and who sees what has no list of its own.
 
     Exit code: 0 there are some, 1 there are none.
@@ -72,7 +72,7 @@ def _list(as_json: bool, place: Place) -> int:
 @click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
 @click.option("--remove", is_flag=True, help="Take it back; exit code 1 where there was nothing.")
 @place_option
-def _share(target: str, principals: tuple[str, ...], remove: bool, place: Place) -> int:
+def _share(target: str, principals: tuple[str, ...], remove: bool, place: GivenPlace) -> int:
     """Let each PRINCIPAL see a file, a folder or a resource, or no longer.
 
     !PRINCIPAL is kept out, against every other right. Whoever is given a GROUP, or a role, is a member of it.
@@ -134,7 +134,7 @@ def _give(engine: Engine, target: str, principals: Sequence[str], what: str, rem
 @click.argument("rid", metavar="RESOURCE")
 @json_option
 @place_option
-def _check(principal: str, rid: str, as_json: bool, place: Place) -> int:
+def _check(principal: str, rid: str, as_json: bool, place: GivenPlace) -> int:
     """Tell whether PRINCIPAL may see one resource, and through which groups.
 
     RESOURCE is an id, or the path of a file. Exit code: 0 yes, 1 no.

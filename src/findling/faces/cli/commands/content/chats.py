@@ -13,7 +13,7 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_list
 from findling.faces.cli.output.terminal import note, piped, show_controls
 from findling.faces.cli.request.options import command_group, compact_in_background, json_option
-from findling.faces.cli.request.place import Place, place_option
+from findling.faces.cli.request.place import GivenPlace, place_option
 from findling.service.content.chats import FORMATS, ChatReport, ThreadSummary, WorkspaceChats, read_export
 
 
@@ -50,7 +50,7 @@ def chats() -> None:
 )
 @json_option
 @place_option
-def _import(place: Place, file: str, visibility: tuple[str, ...], as_json: bool, **wishes: str) -> int:
+def _import(place: GivenPlace, file: str, visibility: tuple[str, ...], as_json: bool, **wishes: str) -> int:
     """Take in a chat export; messages that are known are left alone.
 
     FILE is JSON or JSON lines, FOLDER an unpacked export; a zip archive need not be unpacked, and - is stdin. Slack,
@@ -84,7 +84,7 @@ def _import(place: Place, file: str, visibility: tuple[str, ...], as_json: bool,
 @chats.command("list")
 @json_option
 @place_option
-def _list(place: Place, as_json: bool) -> int:
+def _list(place: GivenPlace, as_json: bool) -> int:
     """List the threads, each with its size and its times.
 
     Exit code: 0 there are some, 1 there are none.
@@ -97,7 +97,7 @@ def _list(place: Place, as_json: bool) -> int:
 @chats.command("delete")
 @click.argument("thread", metavar="SOURCE/THREAD")
 @place_option
-def _delete(place: Place, thread: str) -> int:
+def _delete(place: GivenPlace, thread: str) -> int:
     """Delete a thread with all its messages from the workspace."""
     with place.opened() as engine:
         count = WorkspaceChats(engine.writer).delete(thread)

@@ -14,7 +14,7 @@ from findling.domain.values import counted, read_json
 from findling.faces.cli.output.json_output import dump, write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.options import command_group, json_option, opened, resolve
-from findling.faces.cli.request.place import Place, place_option
+from findling.faces.cli.request.place import GivenPlace, place_option
 from findling.service.workspace.scope import NO_CONTEXT
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def glossary() -> None:
 @click.argument("canonical")
 @click.argument("aliases", nargs=-1, required=True, metavar="ALIAS...")
 @place_option
-def _add(canonical: str, aliases: tuple[str, ...], place: Place) -> int:
+def _add(canonical: str, aliases: tuple[str, ...], place: GivenPlace) -> int:
     """Have CANONICAL and every ALIAS stand for each other."""
     with _opened(place, to_change=True) as engine:
         _tell(engine.glossary.add(canonical, aliases))
@@ -77,7 +77,7 @@ def _add(canonical: str, aliases: tuple[str, ...], place: Place) -> int:
 @click.argument("which", default="groups", type=click.Choice(("groups", "all", "pending", "export")))
 @json_option
 @place_option
-def _list(which: str, as_json: bool, place: Place) -> int:
+def _list(which: str, as_json: bool, place: GivenPlace) -> int:
     """List the groups, and the words that are protected.
 
     \b
@@ -130,7 +130,7 @@ def _list_pending(engine: Engine, as_json: bool) -> int:
 @click.argument("state", type=click.Choice(tuple(_EDITS)))
 @click.option("--group", metavar="GROUP", help="The group that is meant, if there are several; for merged: the other.")
 @place_option
-def _set(term: str, state: str, group: str | None, place: Place) -> int:
+def _set(term: str, state: str, group: str | None, place: GivenPlace) -> int:
     """Decide what becomes of TERM.
 
     \b
@@ -156,7 +156,7 @@ def _set(term: str, state: str, group: str | None, place: Place) -> int:
 @click.argument("file", type=click.Path())
 @click.option("--replace", is_flag=True, help="Drop everything that is not in FILE.")
 @place_option
-def _import(file: str, replace: bool, place: Place) -> int:
+def _import(file: str, replace: bool, place: GivenPlace) -> int:
     """Take in FILE as `list export` writes it.
 
     All of it, or nothing when a row is wrong.
@@ -170,7 +170,7 @@ def _import(file: str, replace: bool, place: Place) -> int:
     return 0
 
 
-def _opened(place: Place, *, to_change: bool = False) -> AbstractContextManager[Engine]:
+def _opened(place: GivenPlace, *, to_change: bool = False) -> AbstractContextManager[Engine]:
     """The engine that a search would ask; a folder that is named is asked without its context.
 
     Raises UntrustedSettingError `to_change` the glossary of a workspace that a project file has chosen.

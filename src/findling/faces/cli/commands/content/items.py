@@ -13,7 +13,7 @@ from findling.domain.errors import PathNotFoundError
 from findling.faces.cli.output.json_output import skipped_entries, write_json
 from findling.faces.cli.output.terminal import note, piped, show_controls, write
 from findling.faces.cli.request.options import compact_in_background, json_option, path_argument
-from findling.faces.cli.request.place import Place, at_workspace, place_option
+from findling.faces.cli.request.place import GivenPlace, at_workspace, place_option
 
 if TYPE_CHECKING:
     from findling.service.content.items import ItemReport
@@ -28,7 +28,7 @@ _MOST_NAMED = 5
 @click.option("--delete", is_flag=True, help="Delete what is named instead: ids, or items with type and id.")
 @json_option
 @place_option
-def add(place: Place, file: str, type_name: str, delete: bool, as_json: bool) -> int:
+def add(place: GivenPlace, file: str, type_name: str, delete: bool, as_json: bool) -> int:
     """Add or change items such as decisions, from JSON in FILE or on stdin.
 
     \b
@@ -53,7 +53,7 @@ def add(place: Place, file: str, type_name: str, delete: bool, as_json: bool) ->
 @click.option("--user-folder", type=click.Path(), metavar="DIR", help="The folder of your own items instead of ~/.ai.")
 @json_option
 @at_workspace
-def sync(place: Place, user_folder: str | None, as_json: bool) -> int:
+def sync(place: GivenPlace, user_folder: str | None, as_json: bool) -> int:
     """Index the directives, tools and knowledge in .ai folders.
 
     They lie below .ai/directives, .ai/tools and .ai/knowledge of the workspace of PATH, and of your home folder. An

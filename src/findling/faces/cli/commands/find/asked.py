@@ -17,7 +17,7 @@ from findling.faces.cli.request.options import (
     place_of,
     workspace_option,
 )
-from findling.faces.cli.request.place import Place
+from findling.faces.cli.request.place import GivenPlace
 
 if TYPE_CHECKING:
     from findling.domain.reports import ListedFile, MatchedFile, Progress
@@ -31,7 +31,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Result = TypeVar("_Result")
 
 
-class Asked(Place):
+class AskedPlace(GivenPlace):
     """The place of a question in its context, the principals whose rights count, and whether JSON is printed."""
 
     def __init__(
@@ -93,7 +93,7 @@ def question(*flags: str, about: str = "") -> Callable[[_Command], _Command]:
             if about and not workspace and path == ".":
                 path = place_of(given[about]) or path
             chosen = {flag: given.pop(flag) for flag in flags}
-            return command(asked=Asked(path, workspace, as_, as_json, **chosen), **given)
+            return command(asked=AskedPlace(path, workspace, as_, as_json, **chosen), **given)
 
         return cast("_Command", json_option(as_option(workspace_option(asking))))
 

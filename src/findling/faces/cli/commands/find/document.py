@@ -1,4 +1,4 @@
-"""`findling fetch`, `findling similar` and `findling suggest`: one document, its neighbours, completions of a query."""
+"""One document: `findling fetch`, its neighbours, why it is in an answer or not; and completions of a query."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.faces.cli.commands.find.asked import Asked, question
+from findling.domain.results import Explanation, LegVerdict
+from findling.domain.values import counted
+from findling.faces.cli.commands.find.asked import AskedPlace, is_agreed_first, question
 from findling.faces.cli.output.json_output import answer_document, write_json, write_report
+from findling.faces.cli.output.progress import progress_bar
+from findling.faces.cli.output.rendering import receipt_lines
 from findling.faces.cli.output.terminal import note, note_each, show_controls, use_color, write
-from findling.faces.cli.request.options import name_from_root, path_argument, setting_option
+from findling.faces.cli.request.options import ask_client, name_from_root, path_argument, place_of, setting_option
+from findling.faces.cli.request.request_builder import SearchOptions, build_request, read_queries, settled
 
 if TYPE_CHECKING:
     from findling.service.index.documents import FetchedDocument
@@ -24,7 +29,7 @@ _limit_option = setting_option("limit", "-k", metavar="N")
 @path_argument
 @click.option("--lines", "context", type=int, default=0, metavar="N", help="Lines before and after the passage, too.")
 @question(about="name")
-def fetch(asked: Asked, name: str, context: int) -> int:
+def fetch(asked: AskedPlace, name: str, context: int) -> int:
     """Print what a document says, or one passage of it.
 
     ID is the id of a hit or of a resource, or a path, also with a line: notes.md:12. PATH is the folder to search.
@@ -44,7 +49,7 @@ def fetch(asked: Asked, name: str, context: int) -> int:
 @path_argument
 @_limit_option
 @question("limit", about="name")
-def similar(asked: Asked, name: str) -> int:
+def similar(asked: AskedPlace, name: str) -> int:
     """Find what is most like a document or a passage of it.
 
     ID is the id of a hit or of a resource, or a path, also with a line: notes.md:12. PATH is the folder to search.
@@ -77,7 +82,7 @@ def similar(asked: Asked, name: str) -> int:
 @path_argument
 @_limit_option
 @question("limit")
-def suggest(asked: Asked, text: str) -> int:
+def suggest(asked: AskedPlace, text: str) -> int:
     """Complete a query that is being typed, one suggestion a line.
 
     Indexed words complete the last word, frequent ones first; titles that begin so follow. Unknown words are corrected
@@ -102,3 +107,44 @@ def _remarks(document: FetchedDocument, *, with_place: bool) -> Iterator[str]:
         yield f"supersedes {' → '.join(document.supersedes)}"
     if document.superseded_by:
         yield f"superseded by {' → '.join(document.superseded_by)}"
+
+
+def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
+    """Print why a document is in the answer to a query, or is not; the exit code: 0 it is, 1 it is not."""
+    (query,), named = read_queries(options)
+    settings, folder = settled(options, named if named or options.workspace else place_of(name))
+    request = build_request(query, options, settings)
+    with progress_bar() as bar:
+        explanation = ask_client(
+            folder,
+            settings,
+            lambda client: client.explain(request, name_from_root(name, client.root), refresh=True, on_progress=bar),
+            before=lambda engine: is_agreed_first(engine, settings),
+        )
+    write_report(as_json, explanation.to_dict(), "".join(f"{line}\n" for line in _explained(explanation)))
+    note_each(explanation.degraded)
+    return 0 if explanation.found else 1
+
+
+def _explained(told: Explanation) -> Iterator[str]:
+    where = told.path or told.rid
+    if told.found:
+        yield f"{where} is hit {told.rank} of {told.shown}"
+    elif told.shown > 1:
+        yield f"{where} is not among the {counted(told.shown, 'hit')}"
+    else:
+        yield f"{where} is not in the answer: there {'is one other hit' if told.shown else 'are no hits'}"
+    yield from (f"  because {reason}" for reason in told.reasons)
+    yield f"  understood as: {told.understood_as} ({told.reading})"
+    yield from (f"  filter {name}: {'passes' if passes else 'FAILS'}" for name, passes in told.filters)
+    yield from map(_verdict, told.legs)
+    if told.hit is not None:
+        yield f"  {told.hit.id}, lines {told.hit.line_start} to {told.hit.line_end}"
+        yield from (f"  {line}" for line in receipt_lines(told.hit))
+
+
+def _verdict(leg: LegVerdict) -> str:
+    if not leg.rank:
+        return f"  {leg.leg}: does not find it among {leg.total:,}"
+    limit = f", {leg.least:.3f} needed to be found by this alone" if leg.least else ""
+    return f"  {leg.leg}: rank {leg.rank:,} of {leg.total:,}, score {leg.score:.4g}{limit}"

@@ -12,7 +12,7 @@ import click
 
 from findling.domain.errors import PathNotFoundError, UsageError
 from findling.domain.values import counted
-from findling.faces.cli.commands.find.asked import Asked, below, indexing, path_shower, question
+from findling.faces.cli.commands.find.asked import AskedPlace, below, indexing, path_shower, question
 from findling.faces.cli.output.terminal import note, note_each, use_color, write
 from findling.faces.cli.request.options import (
     as_option,
@@ -89,7 +89,7 @@ def grep(words: tuple[str, ...], **given: Any) -> int:
 @path_argument
 @click.option("--newest", is_flag=True, help="The latest changes first, instead of the order of paths.")
 @question()
-def glob(asked: Asked, pattern: str, newest: bool) -> int:
+def glob(asked: AskedPlace, pattern: str, newest: bool) -> int:
     """List the indexed files at PATH that GLOB matches, such as '*.py'.
 
     The syntax is that of gitignore, with {a,b} for alternatives: without a slash a name in any folder, with one a path

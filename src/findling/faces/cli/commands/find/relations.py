@@ -9,7 +9,7 @@ import click
 
 from findling.domain.reports import ListedFile, RelatedAnswer, RelatedPassage
 from findling.domain.values import counted
-from findling.faces.cli.commands.find.asked import Asked, question
+from findling.faces.cli.commands.find.asked import AskedPlace, question
 from findling.faces.cli.output.terminal import note
 from findling.faces.cli.request.options import name_from_root, path_argument, setting_option
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="NAME")
 @path_argument
 @question()
-def refs(asked: Asked, name: str) -> int:
+def refs(asked: AskedPlace, name: str) -> int:
     """List the lines of code that define, import, call or use NAME.
 
     NAME is one such as send, or has its scope: Session.send, Session::send. Names are found as words, without comments
@@ -46,7 +46,7 @@ def refs(asked: Asked, name: str) -> int:
 @click.command()
 @click.argument("file", metavar="FILE")
 @question(about="file")
-def outline(asked: Asked, file: str) -> int:
+def outline(asked: AskedPlace, file: str) -> int:
     """List the definitions of FILE with their lines.
 
     Each stands below the one that holds it. FILE is a path or the id of a resource; its folder has to be indexed.
@@ -76,7 +76,7 @@ def outline(asked: Asked, file: str) -> int:
 @path_argument
 @setting_option("limit", "-k", metavar="N")
 @question("limit")
-def related(asked: Asked, of: str, to: str) -> int:
+def related(asked: AskedPlace, of: str, to: str) -> int:
     """Show how A and B are connected, or A alone; without both, themes.
 
     A and B are names, titles, paths or ids. Each step shows the passage that proves it. A theme is a group of passages
@@ -104,7 +104,7 @@ def related(asked: Asked, of: str, to: str) -> int:
     return 0 if answer.is_found else 1
 
 
-def _list_themes(asked: Asked) -> int:
+def _list_themes(asked: AskedPlace) -> int:
     """List each theme by its names, how much has them, a summary, and its best passage."""
 
     def top(engine: Engine, bar: Progress) -> ThemesAnswer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from findling.domain.errors import DaemonError, UsageError
 from findling.domain.queries import FACETS, SCOPES
 from findling.domain.results import Hit, SearchAnswer
 from findling.domain.values import counted
-from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import (
     FORMATS,
     View,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from findling.domain.queries import SearchRequest
-    from findling.domain.reports import IndexProgress
+    from findling.domain.reports import IndexProgress, Progress
     from findling.domain.results import Suggestion
     from findling.service.engine.client import LocalClient, SearchClient
     from findling.service.settings.settings import Settings
@@ -118,8 +118,8 @@ def search(words: tuple[str, ...], explain_hit: str | None, **given: Any) -> int
             is_fresh = printer.shown > 0 or _index_first(client, settings, requests, printer)
             refresh = settings["search.refresh"] == "auto" and not is_fresh
             for request in requests[printer.shown :]:
-                with progress_bar() as bar:
-                    answer = client.search(request, refresh=refresh, on_progress=bar)
+                with ExitStack() as bars:
+                    answer = client.search(request, refresh=refresh, on_progress=_Progress(bars))
                 printer.show(answer, client)
                 refresh = False  # the first search has refreshed the index for all of them
             tell_embedding(client.finish())
@@ -140,7 +140,7 @@ def _explained(options: SearchOptions, format_: str, name: str) -> int:
     for other, is_given in others.items():
         if is_given:
             raise UsageError(f"--explain-hit and {other} do not go together", hint=f"leave out {other}")
-    from findling.faces.cli.commands.find.other_questions import explain_hit
+    from findling.faces.cli.commands.find.document import explain_hit
 
     return explain_hit(replace(options, explain=True), name, as_json=format_ == "json")
 
@@ -174,6 +174,8 @@ def _index_first(client: LocalClient, settings: Settings, requests: list[SearchR
     ask_before_indexing(engine.subject, False)
     if requests[0].quick:
         return False
+    from findling.faces.cli.output.progress import progress_bar
+
     events: list[IndexProgress] = []
     if printer.is_for_person and len(requests) == 1 and requests[0].principals is None:
         with progress_bar(events.append) as bar:
@@ -188,6 +190,21 @@ def _index_first(client: LocalClient, settings: Settings, requests: list[SearchR
         more = f"; {left_out:,} left out, see findling status --list skipped" if left_out else ""
         note(f"indexed {counted(last.done - last.failed, 'file')} in {last.seconds:.1f} s{more}")
     return True
+
+
+class _Progress:
+    """Shows the progress of an indexing run, if there is one, until the stack is closed."""
+
+    def __init__(self, bars: ExitStack) -> None:
+        self._bars = bars
+        self._tell: Progress | None = None
+
+    def __call__(self, event: IndexProgress) -> None:
+        if self._tell is None:
+            from findling.faces.cli.output.progress import progress_bar
+
+            self._tell = self._bars.enter_context(progress_bar())
+        self._tell(event)
 
 
 class _Printer:

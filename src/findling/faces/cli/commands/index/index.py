@@ -24,7 +24,7 @@ from findling.faces.cli.request.options import (
     refine_in_background,
     yes_option,
 )
-from findling.faces.cli.request.place import Place, at_workspace
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--stop", is_flag=True, help="End the process that reads in the background instead.")
 @json_option
 @at_workspace
-def refine(place: Place, seconds: float | None, gently: bool, stop: bool, as_json: bool) -> int:
+def refine(place: GivenPlace, seconds: float | None, gently: bool, stop: bool, as_json: bool) -> int:
     """Have the model read the passages of PATH that it has not read yet.
 
     The passages that searches would have liked best come first. It can be stopped at any time and continues where it
@@ -87,7 +87,7 @@ def _tell_waiting() -> None:
 @json_option
 @at_workspace
 @yes_option
-def index(place: Place, dry_run: bool, rebuild: bool, as_json: bool, yes: bool) -> int:
+def index(place: GivenPlace, dry_run: bool, rebuild: bool, as_json: bool, yes: bool) -> int:
     """Take in what is new, changed or gone.
 
     PATH is the current folder unless you name another; if it lies in a folder that has an index, all of that folder is

@@ -22,7 +22,7 @@ from findling.faces.cli.request.options import (
     opened,
     path_argument,
 )
-from findling.faces.cli.request.place import Place, at_workspace
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--everything", is_flag=True, help="Delete the whole index of the current folder.")
 @click.option("-f", "--force", is_flag=True, help="Do it without asking.")
 @at_workspace
-def forget(place: Place, paths: tuple[str, ...], everything: bool, force: bool) -> int:
+def forget(place: GivenPlace, paths: tuple[str, ...], everything: bool, force: bool) -> int:
     """Drop files, folders, items and memories from the index.
 
     Only the index of the current folder changes, never a file; a memory goes wherever it lies. What is not a file goes
@@ -67,7 +67,7 @@ def forget(place: Place, paths: tuple[str, ...], everything: bool, force: bool) 
 @click.option("--repair", is_flag=True, help="Rebuild what is derived from the stored text instead.")
 @json_option
 @at_workspace
-def doctor(place: Place, repair: bool, as_json: bool) -> int:
+def doctor(place: GivenPlace, repair: bool, as_json: bool) -> int:
     """Examine the index of PATH, or repair it.
 
     Without an index it examines all that a first one needs. Exit code: 0 all is well, 1 something is not.

@@ -11,7 +11,7 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.terminal import agrees, note
 from findling.faces.cli.request.options import json_option, path_argument, refine_in_background
-from findling.faces.cli.request.place import Place, at_workspace
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.service.content.situating import SituateCost
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--remove", is_flag=True, help="Remove all sentences, or names, again.")
 @json_option
 @at_workspace
-def situate(place: Place, yes: bool, entities: bool, remove: bool, as_json: bool) -> int:
+def situate(place: GivenPlace, yes: bool, entities: bool, remove: bool, as_json: bool) -> int:
     """Have a language model write a sentence about each chunk of PATH.
 
     The sentence says where a chunk stands in its document; chat.model writes it. Models read it in front of the chunk,

@@ -15,7 +15,7 @@ from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import command_group, json_option, looks_like_path, path_argument
-from findling.faces.cli.request.place import Place, at_workspace, place_option
+from findling.faces.cli.request.place import GivenPlace, at_workspace, place_option
 
 if TYPE_CHECKING:
     from findling.service.upkeep.compaction import CompactReport
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @json_option
 @at_workspace
-def compact(place: Place, full: bool | None, as_json: bool) -> int:
+def compact(place: GivenPlace, full: bool | None, as_json: bool) -> int:
     """Make the index of PATH smaller; it answers as before.
 
     Drops unused data and rewrites the parts of which a quarter is unused. Searches continue meanwhile.
@@ -71,7 +71,7 @@ def snapshot() -> None:
 @click.option("--to", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file instead.")
 @json_option
 @at_workspace
-def _create(place: Place, name: str, file: Path | None, as_json: bool) -> int:
+def _create(place: GivenPlace, name: str, file: Path | None, as_json: bool) -> int:
     """Copy the index of PATH while others search and write."""
     if file is not None and name:
         raise click.UsageError("--to writes a file that has no other name and is kept until you delete it")
@@ -90,7 +90,7 @@ def _create(place: Place, name: str, file: Path | None, as_json: bool) -> int:
 @path_argument
 @json_option
 @at_workspace
-def _list(place: Place, as_json: bool) -> int:
+def _list(place: GivenPlace, as_json: bool) -> int:
     """List the snapshots of PATH, the latest first.
 
     Exit code: 0 there are some, 1 there are none.
@@ -117,7 +117,7 @@ def _list(place: Place, as_json: bool) -> int:
 @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @click.option("--no-safety", is_flag=True, help="Do not keep a snapshot of what is there now.")
 @json_option
-def _restore(place: Place, name: str, check: bool, yes: bool, no_safety: bool, as_json: bool) -> int:
+def _restore(place: GivenPlace, name: str, check: bool, yes: bool, no_safety: bool, as_json: bool) -> int:
     """Go back to a snapshot; searches continue meanwhile.
 
     FILE is one that `create --to` wrote, with its folder: ./copy.snapshot.
@@ -152,7 +152,7 @@ def _restore(place: Place, name: str, check: bool, yes: bool, no_safety: bool, a
 @snapshot.command("drop")
 @click.argument("name")
 @place_option
-def _drop(place: Place, name: str) -> int:
+def _drop(place: GivenPlace, name: str) -> int:
     """Delete a snapshot."""
     with _opened(place) as snapshots:
         dropped = snapshots.drop(name)
@@ -161,7 +161,7 @@ def _drop(place: Place, name: str) -> int:
 
 
 @contextmanager
-def _opened(place: Place) -> Iterator[WorkspaceSnapshots]:
+def _opened(place: GivenPlace) -> Iterator[WorkspaceSnapshots]:
     from findling.service.upkeep.snapshots import WorkspaceSnapshots
 
     with place.opened() as engine:

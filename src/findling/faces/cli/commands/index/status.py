@@ -15,7 +15,7 @@ from findling.faces.cli.output.json_output import skipped_entries, write_json, w
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import show_controls, write, write_names
 from findling.faces.cli.request.options import as_option, json_option, path_argument, resolve
-from findling.faces.cli.request.place import Place, at_workspace
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.domain.reports import Status
@@ -44,7 +44,7 @@ _TOLD: Mapping[str, type | tuple[type, ...]] = {
 )
 @json_option
 @at_workspace
-def status(place: Place, which: str | None, as_json: bool) -> int:
+def status(place: GivenPlace, which: str | None, as_json: bool) -> int:
     """Say what the index of PATH holds and how fresh it is."""
     if which == "watched":
         return _list_watched(as_json)
@@ -69,7 +69,7 @@ def status(place: Place, which: str | None, as_json: bool) -> int:
 @json_option
 @as_option
 @at_workspace
-def ls(place: Place, as_json: bool, as_: tuple[str, ...]) -> int:
+def ls(place: GivenPlace, as_json: bool, as_: tuple[str, ...]) -> int:
     """List the resources that are indexed at PATH and below it."""
     with place.opened() as engine:
         resources = list(engine.ls(principals=as_ or None))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +16,7 @@ from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
 from findling.faces.cli.output.terminal import ask_before_indexing, note, note_each, tell_index_runs
 from findling.faces.cli.request.options import command_group, path_argument, yes_option
-from findling.faces.cli.request.place import Place, at_workspace
-from findling.faces.signals import ended_by_signals
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 from findling.service.settings.settings import load_settings
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def watch() -> None:
 @at_workspace
 @click.option("--remove", is_flag=True, help="Take it off the list instead; its index stays.")
 @yes_option
-def _add(place: Place, remove: bool, yes: bool) -> int:
+def _add(place: GivenPlace, remove: bool, yes: bool) -> int:
     """Put PATH, a folder or a file, on the list of what is watched, or off."""
     from findling.service.server.watch_list import WatchList, watch_accounts, watcher_of
 
@@ -56,7 +57,7 @@ def _add(place: Place, remove: bool, yes: bool) -> int:
     return 0
 
 
-def _take_off(place: Place) -> int:
+def _take_off(place: GivenPlace) -> int:
     from findling.service.server.watch_list import WatchList
 
     watched = WatchList(_home())
@@ -82,19 +83,13 @@ def _run(paths: tuple[str, ...], yes: bool) -> int:
     from findling.service.server.watcher import watch_roots
 
     settings = load_settings()
-    named = [_subject(Place(path, None), yes) for path in paths]
+    named = [_subject(GivenPlace(path, None), yes) for path in paths]
     listed = WatchList(_home())
     if not named and not listed.roots():
         note("nothing is on the list yet; waiting", "findling watch add PATH")
     should_stop = threading.Event()
-
-    def stop(number: int, _: object) -> None:
-        """End after what is being written; a second Ctrl-C ends it at once."""
-        should_stop.set()
-        signal.signal(number, before[number])
-
     tell_index_runs()
-    with ended_by_signals(stop) as before:
+    with _ended_by_signals(should_stop):
         watch_roots(
             (lambda: named) if named else listed.roots,
             partial(_index_root, settings=settings, should_stop=should_stop),
@@ -123,7 +118,23 @@ def _afterwards(engine: Engine, settings: Settings) -> None:
     work_in_background(engine, settings)
 
 
-def _subject(place: Place, yes: bool) -> Path:
+@contextmanager
+def _ended_by_signals(should_stop: threading.Event) -> Iterator[None]:
+    """Have Ctrl-C and a polite kill end the watching after what is being written; a second Ctrl-C ends it at once."""
+
+    def stop(number: int, _: object) -> None:
+        should_stop.set()
+        signal.signal(number, before[number])
+
+    before = {int(number): signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _subject(place: GivenPlace, yes: bool) -> Path:
     """The root that a path belongs to. Raises UsageError for a workspace without files."""
     with place.opened() as engine:
         if engine.root == engine.home:

@@ -11,7 +11,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.reports import ExpressionError, GrepAnswer, GrepRequest, MatchedFile, Progress, RelatedPassage
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
-from findling.faces.mcp.tool_context import Desk, naming
+from findling.faces.mcp.tool_context import Desk, naming, tool
 from findling.faces.mcp.tools.arguments import (
     GlobArguments,
     GrepArguments,
@@ -20,7 +20,6 @@ from findling.faces.mcp.tools.arguments import (
     RelatedArguments,
 )
 from findling.faces.mcp.tools.budget import Budget, budget_of, most
-from findling.faces.mcp.tools.tool import tool
 from findling.faces.mcp.tools.tool_results import cut
 
 _LONGEST_LINE, _LONGEST_NAME = 300, 100

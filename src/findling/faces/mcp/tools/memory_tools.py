@@ -10,10 +10,9 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import DECISIONS
 from findling.domain.reports import Progress
 from findling.domain.values import plain
-from findling.faces.mcp.tool_context import Desk
+from findling.faces.mcp.tool_context import Desk, tool
 from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools.budget import budget_of, most
-from findling.faces.mcp.tools.tool import tool
 from findling.service.content.memories import WorkspaceMemories
 
 

@@ -14,14 +14,13 @@ from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
 from findling.domain.values import closest_name
-from findling.faces.mcp.tool_context import Desk, naming
+from findling.faces.mcp.tool_context import Desk, Tool, naming, tool
 from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools import exact_tools as exact
 from findling.faces.mcp.tools import memory_tools as memory
 from findling.faces.mcp.tools import tool_results as shapes
 from findling.faces.mcp.tools.budget import Budget, budget_of, end_of_line, fit_answer, fit_facts, fit_text
 from findling.faces.mcp.tools.instructions import status_document, visible_types
-from findling.faces.mcp.tools.tool import Tool, tool
 from findling.service.index.documents import FetchedDocument
 from findling.service.settings.type_plugins import declared_types
 from findling.text.snippets import WHOLE_PASSAGE

@@ -27,11 +27,10 @@ from findling import __version__
 from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.reports import IndexProgress, Progress
 from findling.domain.results import Degradation
-from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
+from findling.faces.mcp.tool_context import Desk, Tool, for_caller, naming, told
 from findling.faces.mcp.tools.arguments import Arguments, input_schema, output_schema, read_arguments
 from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, fit_text
 from findling.faces.mcp.tools.instructions import make_instructions, status_document
-from findling.faces.mcp.tools.tool import Tool
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS
 from findling.faces.mcp.tools.tools import offered_tools
 from findling.service.agents.savings import note_answer

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from findling.domain.results import SCHEMA_VERSION
-from findling.faces.cli.output.evaluation_text import Bar, BarGroup, draw_bars
+from findling.faces.cli.output.evaluation_text import Bar, draw_bars
 from findling.ranking.metrics import MEASURES
 
 Findling = Callable[..., tuple[int, str, str]]
@@ -215,7 +215,7 @@ def test_the_plot(findling: Findling, beir: Path, golden: Path, tmp_path: Path) 
 
 def test_a_drawing_is_safe_and_its_bars_are_as_high_as_their_values() -> None:
     name = '<script>"&'
-    drawn = draw_bars(name, [BarGroup(name, [Bar(name, 0.5, 0.4, 0.6), Bar("b", 1.0, 1.0, 1.0), Bar("c", 0, 0, 0)])])
+    drawn = draw_bars(name, {name: [Bar(name, 0.5, 0.4, 0.6), Bar("b", 1.0, 1.0, 1.0), Bar("c", 0, 0, 0)]})
     drawing = ElementTree.fromstring(drawn)
     assert not [element for element in drawing.iter() if "script" in element.tag]
     bars = [rect for rect in drawing.iter("{http://www.w3.org/2000/svg}rect") if len(rect)]

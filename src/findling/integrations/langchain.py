@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from findling.domain.errors import UsageError
 from findling.domain.queries import Filters
@@ -64,16 +64,7 @@ class FindlingRetriever(Closing, BaseRetriever):
             super().__setattr__("principals", checked_principals(self.principals))
         if self.filters is not None:
             super().__setattr__("filters", filters_from(self.filters))
-        options = AdapterOptions(
-            filters=self.filters,
-            exclude_pattern=self.exclude_pattern,
-            min_score=self.min_score,
-            profile=self.profile,
-            in_context=self.in_context,
-            within=self.within,
-            quick=self.quick,
-            timeout_s=self.timeout_s,
-        )
+        options = cast("AdapterOptions", {name: getattr(self, name) for name in AdapterOptions.__annotations__})
         self._searcher = Searcher(
             path=self.path,
             workspace=self.workspace,

@@ -19,7 +19,7 @@ from findling.faces.cli.output.terminal import hush, note, prepare_streams, writ
 from findling.faces.cli.request.command_table import COMMANDS, FREQUENT, GONE, GROUPS, MOVED
 from findling.faces.cli.request.options import is_whole, takes_all
 
-__all__ = ["COMMANDS", "GROUPS", "cli", "completion", "print_version", "route", "run"]
+__all__ = ["COMMANDS", "GROUPS", "cli", "completion", "route", "run"]
 
 
 @click.command()
@@ -38,11 +38,6 @@ def completion(shell: str) -> int:
     assert maker is not None, "click knows every shell of the choice above"
     write(maker(cli, {}, "findling", "_FINDLING_COMPLETE").source() + "\n")
     return 0
-
-
-def print_version() -> None:
-    """Print name and version."""
-    write(f"findling {__version__}\n")
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -160,7 +155,7 @@ class _LazyGroup(click.Group):
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        print_version()
+        write(f"findling {__version__}\n")
         ctx.exit()
 
 

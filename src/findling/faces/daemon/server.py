@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from findling import __version__
 from findling.domain.errors import DaemonError
-from findling.domain.permissions import Caller
 from findling.faces.daemon.background_tasks import Keeper
 from findling.faces.daemon.cli_routes import local_routes
 from findling.faces.http.app import create_app
@@ -38,46 +37,6 @@ from findling.service.server.tokens import TokenBook, issuer_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 
-
-def assemble(
-    host: Host,
-    line: WorkLine,
-    *,
-    tokens: TokenBook,
-    needs_tokens: bool,
-    stop: Callable[[], None],
-    about: Callable[[], dict[str, Any]],
-    mcp_lines: socket.socket | None = None,
-) -> ASGIApp:
-    """The HTTP interface, the web page, MCP, and the routes that only the command line uses."""
-    shares = Shares(line, host.processes)
-    mcp = mcp_app(host, shares.run, lines=mcp_lines)
-    local = local_routes(host, line, stop=stop, about=about)
-    app = create_app(
-        host,
-        line,
-        identify=_caller,
-        extra_routes=[*pages.page_routes(), mcp.route, *local],
-        lifespan=lambda _: mcp.lifespan(),
-        shares=shares,
-    )
-    settings = host.settings
-    return guards.Guard(
-        app,
-        names=(settings["serve.host"], *settings["serve.names"]),
-        tokens=tokens,
-        requires_token=needs_tokens,
-        max_body=MAX_BODY,
-        rate=settings["serve.rate"],
-        open_paths=(*guards.OPEN_PATHS, *pages.OPEN_PATHS),
-    )
-
-
-def _caller(scope: Scope) -> Caller:
-    caller: Caller = scope["state"]["caller"]
-    return caller
-
-
 _BACKLOG = 512
 
 
@@ -85,40 +44,38 @@ def bind_unix(path: Path) -> socket.socket | None:
     """A socket that nobody but the owner can connect to; `None` where the system has none."""
     if not hasattr(socket, "AF_UNIX"):
         return None
-    listening = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)  # there must be no moment in which others could connect
     try:
-        listening.bind(str(path))
-        listening.listen(_BACKLOG)
+        return _listening(socket.AF_UNIX, str(path))
     except OSError as error:
-        listening.close()
         raise DaemonError(f"no socket can be made at {path}: {error.strerror}", hint="check its folder") from error
     finally:
         os.umask(before)
-    return listening
 
 
 def bind_tcp(host: str, port: int) -> socket.socket:
     """A socket at an address. Raises DaemonError that says what is wrong with it, and what to try."""
     family, address = _resolve(host, port)
-    listening = socket.socket(family)
     try:
-        if os.name == "posix":
+        return _listening(family, address)
+    except OSError as error:
+        told, hint = f"nothing can listen on {host}:{port}: {error.strerror}", "--set serve.host=127.0.0.1"
+        if error.errno == errno.EADDRINUSE:
+            told, hint = f"port {port} of {host} is taken", f"findling serve --port {port + 1}, or --port 0"
+        elif error.errno == errno.EACCES:
+            told, hint = f"port {port} is not for everybody", "findling serve --port 3463"
+        raise DaemonError(told, hint=hint) from error
+
+
+def _listening(family: int, address: Any) -> socket.socket:
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(family))
+        if os.name == "posix" and family != socket.AF_UNIX:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(_BACKLOG)
-    except OSError as error:
-        listening.close()
-        if error.errno == errno.EADDRINUSE:
-            told = DaemonError(f"port {port} of {host} is taken", hint=f"findling serve --port {port + 1}, or --port 0")
-        elif error.errno == errno.EACCES:
-            told = DaemonError(f"port {port} is not for everybody", hint="findling serve --port 3463")
-        else:
-            told = DaemonError(
-                f"nothing can listen on {host}:{port}: {error.strerror}", hint="--set serve.host=127.0.0.1"
-            )
-        raise told from error
-    return listening
+        stack.pop_all()
+        return listening
 
 
 def is_loopback(listening: socket.socket) -> bool:
@@ -180,12 +137,12 @@ _FINISHING_S = 5
 
 def run_daemon(
     settings: Settings,
-    path: str | None = None,
+    path: str | None,
     *,
-    root: Path | None = None,
-    watches: bool = True,
-    verbose: bool = False,
-    on_listening: Callable[[DaemonState], None] = lambda _: None,
+    root: Path | None,
+    watches: bool,
+    verbose: bool,
+    on_listening: Callable[[DaemonState], None],
 ) -> None:
     """Serve until a signal, or the command line, says to stop. `root` is what is followed, if that is files.
 
@@ -194,38 +151,68 @@ def run_daemon(
     """
     home = home_folder(settings["store.home"])
     tokens = TokenBook(home, issuer=issuer_of(settings["serve.issuer"]))
-    with only_daemon(home), _sockets(settings, home) as (unix, mcp_lines, tcp), contextlib.ExitStack() as stack:
+    with only_daemon(home), _sockets(settings, home) as (unix, mcp_lines, tcp):
         needs_tokens = settings["serve.require_token"] or not is_loopback(tcp)
         if needs_tokens:
             require_tokens(settings["serve.host"], tokens)
         _log_to_stderr(verbose)
         state = _state(unix, tcp)
-        served_by = f"the daemon of process {state.pid}"
-        host = Host(settings, path, served_by=served_by, processes=process_count(settings), encode=encoded)
+        with _answering(settings, path) as (host, line):
+            keeper = Keeper(host, root, watches=watches)
+
+            def begin() -> None:
+                write_state(home, state)
+                keeper.start()
+                on_listening(state)
+
+            faces = _faces(host, line, state, lambda: server.stop(), mcp_lines)
+            app = _guarded(faces, settings, tokens, needs_tokens)
+            server = _Server(RequestLog(app) if verbose else app, begin)
+            with server.stopped_by_signals():
+                server.run(sockets=[one for one in (unix, tcp) if one is not None])
+                keeper.stop(_FINISHING_S)
+
+
+@contextlib.contextmanager
+def _answering(settings: Settings, path: str | None) -> Iterator[tuple[Host, WorkLine]]:
+    """The engines that answer, and the line in which questions wait for them."""
+    served_by = f"the daemon of process {os.getpid()}"
+    host = Host(settings, path, served_by=served_by, processes=process_count(settings), encode=encoded)
+    with contextlib.ExitStack() as stack:
         stack.callback(host.close)
         line = WorkLine()
         stack.callback(line.close)
         stack.callback(host.end_processes)  # before the line is closed, which waits for what they are at
-        keeper = Keeper(host, root, watches=watches)
+        yield host, line
 
-        def begin() -> None:
-            write_state(home, state)
-            keeper.start()
-            on_listening(state)
 
-        app = assemble(
-            host,
-            line,
-            tokens=tokens,
-            needs_tokens=needs_tokens,
-            stop=lambda: server.stop(),
-            about=lambda: _about(state, host, line),
-            mcp_lines=mcp_lines,
-        )
-        server = _Server(RequestLog(app) if verbose else app, begin)
-        with server.stopped_by_signals():
-            server.run(sockets=[one for one in (unix, tcp) if one is not None])
-            keeper.stop(_FINISHING_S)
+def _faces(
+    host: Host, line: WorkLine, state: DaemonState, stop: Callable[[], None], mcp_lines: socket.socket | None
+) -> ASGIApp:
+    """The HTTP interface, the web page, MCP, and the routes that only the command line uses."""
+    shares = Shares(line, host.processes)
+    mcp = mcp_app(host, shares.run, lines=mcp_lines)
+    local = local_routes(host, line, stop=stop, about=lambda: _about(state, host, line))
+    return create_app(
+        host,
+        line,
+        identify=lambda scope: scope["state"]["caller"],
+        extra_routes=[*pages.page_routes(), mcp.route, *local],
+        lifespan=lambda _: mcp.lifespan(),
+        shares=shares,
+    )
+
+
+def _guarded(app: ASGIApp, settings: Settings, tokens: TokenBook, needs_tokens: bool) -> ASGIApp:
+    return guards.Guard(
+        app,
+        names=(settings["serve.host"], *settings["serve.names"]),
+        tokens=tokens,
+        requires_token=needs_tokens,
+        max_body=MAX_BODY,
+        rate=settings["serve.rate"],
+        open_paths=(*guards.OPEN_PATHS, *pages.OPEN_PATHS),
+    )
 
 
 class _Server(uvicorn.Server):

@@ -1,4 +1,4 @@
-"""The parts that one request works with: the caller, the settings, and the client that answers."""
+"""The parts that one request works with: the tool, the caller, the settings, and the client that answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 from findling.domain.errors import (
     CallerError,
@@ -146,3 +146,35 @@ class Desk(NamedTuple):
 def local_desk(connect: Connect, caller: Caller, settings: Settings) -> Desk:
     """A desk for a caller who could open the workspace without a server: it refreshes as the command line does."""
     return Desk(caller, settings, connect, looks_first=settings["search.refresh"] == "auto")
+
+
+Work = Callable[[Desk, Any, Progress | None], dict[str, Any]]
+"""The work of a tool; it may block."""
+
+
+class Tool(NamedTuple):
+    """One tool. `writes` says that it changes something, `is_offered` to whom it is shown.
+
+    `check` raises FindlingError for what cannot be asked, before anything is done; with `wants_latest`, what has
+    changed on disk is taken in then.
+    """
+
+    name: str
+    description: str
+    arguments: type[Any]
+    result: type
+    work: Work
+    writes: bool = False
+    wants_latest: bool = False
+    check: Callable[[Desk, Any], object] = lambda desk, asked: None
+    is_offered: Callable[[Desk], bool] = lambda desk: True
+
+
+def tool(result: type, description: str = "", **facts: Any) -> Callable[[Work], Tool]:
+    """Make a tool of a function: it has its name, its docstring and the arguments that it is annotated with."""
+
+    def made(work: Work) -> Tool:
+        told = description or " ".join((work.__doc__ or "").split())
+        return Tool(work.__name__, told, get_type_hints(work)["asked"], result, work, **facts)
+
+    return made

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,38 +18,14 @@ from starlette.routing import Route
 OPEN_PATHS = ("/", "/assets/")
 """Paths that need no token: they hold nothing of anybody's, and the page asks for the token."""
 
+_FOLDER = files(__package__)
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
 ASSETS: Mapping[str, str] = MappingProxyType(
     {
-        "style.css": "text/css",
-        "icon.svg": "image/svg+xml",
-        **dict.fromkeys(
-            (
-                "api.js",
-                "app.js",
-                "bars.js",
-                "connection.js",
-                "dates.js",
-                "dom.js",
-                "facets.js",
-                "failed.js",
-                "glossary.js",
-                "graph.js",
-                "hits.js",
-                "keys.js",
-                "notices.js",
-                "preview.js",
-                "receipt.js",
-                "results.js",
-                "search.js",
-                "state.js",
-                "status.js",
-                "texts.js",
-                "theme.js",
-                "themes.js",
-                "transcript.js",
-            ),
-            "text/javascript",
-        ),
+        name: _TYPES[PurePath(name).suffix]
+        for name in sorted(one.name for one in _FOLDER.iterdir())
+        if PurePath(name).suffix in _TYPES
     }
 )
 """Every file that the page is made of, and its media type. Nothing else is served."""
@@ -119,5 +96,5 @@ def _respond(request: Request, file: _File) -> Response:
 
 @cache
 def _load(name: str, media_type: str) -> _File:
-    content = files(__package__).joinpath(name).read_bytes()
+    content = (_FOLDER / name).read_bytes()
     return _File(content, media_type, f'"{sha256(content).hexdigest()[:32]}"')

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from findling.domain.values import counted
-from findling.faces.cli.output.terminal import display_width, show_controls
+from findling.faces.cli.output.json_output import aligned
+from findling.faces.cli.output.terminal import show_controls
 from findling.service.export.evaluating import MAIN_MEASURE
 
 if TYPE_CHECKING:
@@ -24,13 +26,6 @@ class Bar(NamedTuple):
     high: float
 
 
-class BarGroup(NamedTuple):
-    """Bars that stand side by side above one name."""
-
-    name: str
-    bars: Sequence[Bar]
-
-
 _BAR, _GAP, _MARGIN = 34, 28, 56
 _HEIGHT, _TOP, _LINE = 260, 64, 20
 _LETTER = 7.2
@@ -39,30 +34,17 @@ _LETTER = 7.2
 _COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
 """The palette of Okabe and Ito, distinct for people with any colour vision."""
 
-_STYLE = """
-  text { font: 12px system-ui, sans-serif; fill: #1b1b1b; }
-  .title { font-size: 15px; font-weight: 600; }
-  .value { font-size: 10px; text-anchor: middle; }
-  .name { text-anchor: middle; }
-  .tick { text-anchor: end; }
-  .ground { fill: #ffffff; }
-  .rule { stroke: #d0d0d0; }
-  .whisker { stroke: #1b1b1b; stroke-width: 1.5; fill: none; }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #ececec; }
-    .ground { fill: #16181c; }
-    .rule { stroke: #44484f; }
-    .whisker { stroke: #ececec; }
-  }
-"""
-"""Plain colours: programs that draw SVG outside browsers know no variables."""
 
+def draw_bars(title: str, groups: Mapping[str, Sequence[Bar]]) -> str:
+    """The whole drawing, with the bars above each name side by side.
 
-def draw_bars(title: str, groups: Sequence[BarGroup]) -> str:
-    """The whole drawing. The same label has the same colour in every group; a legend names them."""
-    labels = list(dict.fromkeys(bar.label for group in groups for bar in group.bars))
+    The same label has the same colour above every name; a legend names them.
+    """
+    style = (files(__package__) / "bars.css").read_text(encoding="utf-8")
+    quoted = escape(title, {'"': "&quot;"})
+    labels = list(dict.fromkeys(bar.label for bars in groups.values() for bar in bars))
     colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(labels)}
-    widths = [max(len(group.bars) * _BAR, round(len(group.name) * _LETTER)) for group in groups]
+    widths = [max(len(bars) * _BAR, round(len(name) * _LETTER)) for name, bars in groups.items()]
     legend = _MARGIN + round(_LETTER * max(map(len, [title, *labels]))) + 2 * _GAP
     width = max(_MARGIN + sum(widths) + _GAP * (len(groups) + 1), legend)
     height = _TOP + _HEIGHT + 2 * _LINE + _LINE * len(labels) + _GAP
@@ -70,9 +52,9 @@ def draw_bars(title: str, groups: Sequence[BarGroup]) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
-            f' height="{height}" role="img" aria-label="{_attribute(title)}">',
+            f' height="{height}" role="img" aria-label="{quoted}">',
             f"<title>{escape(title)}</title>",
-            f"<style>{_STYLE}</style>",
+            f"<style>\n{style}</style>",
             f'<rect class="ground" width="{width}" height="{height}"/>',
             f'<text class="title" x="{_MARGIN}" y="28">{escape(title)}</text>',
             *body,
@@ -88,13 +70,13 @@ def _axis(width: int) -> Iterator[str]:
         yield f'<text class="tick" x="{_MARGIN - 8}" y="{y + 4}">{tenth / 10:.1f}</text>'
 
 
-def _grouped(groups: Sequence[BarGroup], widths: Sequence[int], colors: dict[str, str]) -> Iterator[str]:
+def _grouped(groups: Mapping[str, Sequence[Bar]], widths: Sequence[int], colors: dict[str, str]) -> Iterator[str]:
     left = _MARGIN + _GAP
-    for group, width in zip(groups, widths, strict=True):
-        start = left + (width - len(group.bars) * _BAR) // 2
-        for number, bar in enumerate(group.bars):
+    for (name, bars), width in zip(groups.items(), widths, strict=True):
+        start = left + (width - len(bars) * _BAR) // 2
+        for number, bar in enumerate(bars):
             yield from _bar(bar, start + number * _BAR, colors[bar.label])
-        yield f'<text class="name" x="{left + width // 2}" y="{_y(0) + _LINE}">{escape(group.name)}</text>'
+        yield f'<text class="name" x="{left + width // 2}" y="{_y(0) + _LINE}">{escape(name)}</text>'
         left += width + _GAP
 
 
@@ -118,10 +100,6 @@ def _legend(labels: Sequence[str], colors: dict[str, str]) -> Iterator[str]:
 
 def _y(value: float) -> float:
     return round(_TOP + _HEIGHT * (1 - value), 1)
-
-
-def _attribute(text: str) -> str:
-    return escape(text, {'"': "&quot;"})
 
 
 _QUERY_WIDTH = 70
@@ -232,13 +210,4 @@ def _p(value: float) -> str:
 
 def _table(rows: Sequence[Sequence[str]], *, left: int, text: int = 0) -> str:
     """Columns of equal width: the first `left` and the last `text` of them flush left, numbers flush right."""
-    widths = [max(display_width(row[column]) for row in rows) for column in range(len(rows[0]))]
-    flush_left = [column < left or column >= len(widths) - text for column in range(len(widths))]
-    return "".join(
-        "  ".join(
-            cell + " " * (width - display_width(cell)) if is_left else " " * (width - display_width(cell)) + cell
-            for cell, width, is_left in zip(row, widths, flush_left, strict=True)
-        ).rstrip()
-        + "\n"
-        for row in rows
-    )
+    return aligned(rows, range(left, len(rows[0]) - text))

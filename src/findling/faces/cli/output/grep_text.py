@@ -5,35 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from findling.domain.reports import GrepAnswer, MatchedFile, MatchedLine
-from findling.faces.cli.output.rendering import highlight
-from findling.faces.cli.output.terminal import show_controls
-
-_PATH, _NUMBER, _MATCH = "35", "32", "1;31"
+from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile, MatchedLine
+from findling.faces.cli.output.rendering import MATCH, NUMBER, PATH, View
 
 
 class GrepView(NamedTuple):
-    """The look of lines. `gives` and `only_matching` are as in the request; `has_context` that there may be gaps."""
+    """The look of lines that a request asked for."""
 
-    gives: str
+    asked: GrepRequest
     path: Callable[[MatchedFile], str]
-    only_matching: bool = False
-    has_context: bool = False
-    numbers: bool = True
-    with_paths: bool = True
-    color: bool = False
-    terminal: bool = False
+    look: View
+    numbers: bool
+    with_paths: bool
+
+    @property
+    def has_context(self) -> bool:
+        """Whether there may be gaps between lines."""
+        return bool(self.asked.before or self.asked.after)
 
 
 def render_grep(answer: GrepAnswer, view: GrepView) -> Iterator[str]:
     """The answer, file by file."""
     for place, file in enumerate(answer.files):
-        path = _painted(show_controls(view.path(file)) if view.terminal else view.path(file), _PATH, view)
-        if view.gives == "files":
+        path = view.look.painted(view.look.shown(view.path(file)), PATH)
+        if view.asked.gives == "files":
             yield f"{path}\n"
-        elif view.gives == "counts":
+        elif view.asked.gives == "counts":
             yield f"{path}:{file.total}\n" if view.with_paths else f"{file.total}\n"
-        elif view.terminal and view.with_paths:
+        elif view.look.terminal and view.with_paths:
             yield "".join(["\n" if place else "", f"{path}\n", *_rows(file, "", view)])
         else:
             gap = "--\n" if place and view.has_context else ""
@@ -48,25 +47,20 @@ def _rows(file: MatchedFile, path: str, view: GrepView) -> Iterator[str]:
         last = line.number
         mark = ":" if line.is_match else "-"
         lead = f"{path}{mark}" if path else ""
-        lead += f"{_painted(str(line.number), _NUMBER, view)}{mark}" if view.numbers else ""
-        if view.only_matching and line.is_match and line.spans:
+        lead += f"{view.look.painted(str(line.number), NUMBER)}{mark}" if view.numbers else ""
+        if view.asked.only_matching and line.is_match and line.spans:
             for start, end in line.spans:
-                yield f"{lead}{_painted(_shown(line.text[start:end], view), _MATCH, view)}\n"
-        elif not view.only_matching or not line.is_match:
+                yield f"{lead}{view.look.painted(_shown(line.text[start:end], view), MATCH)}\n"
+        elif not view.asked.only_matching or not line.is_match:
             yield f"{lead}{_text(line, view)}\n"
 
 
 def _text(line: MatchedLine, view: GrepView) -> str:
-    text = _shown(line.text.removesuffix("\n"), view)
-    return highlight(text, line.spans, f"\x1b[{_MATCH}m", "\x1b[0m") if view.color and line.spans else text
+    return view.look.marked(_shown(line.text.removesuffix("\n"), view), line.spans)
 
 
 def _shown(text: str, view: GrepView) -> str:
-    return show_controls(text.removesuffix("\r")) if view.terminal else text
-
-
-def _painted(text: str, style: str, view: GrepView) -> str:
-    return f"\x1b[{style}m{text}\x1b[0m" if view.color else text
+    return view.look.shown(text.removesuffix("\r")) if view.look.terminal else text
 
 
 def grep_messages(file: MatchedFile, path: str) -> Iterator[dict[str, Any]]:

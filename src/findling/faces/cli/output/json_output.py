@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from findling.domain.ports import SkippedPath
 from findling.domain.results import SCHEMA_VERSION, SearchAnswer
 from findling.domain.values import plain
-from findling.faces.cli.output.terminal import display_width, show_controls, speaks_unicode, write
+from findling.faces.cli.output.terminal import display_width, note, show_controls, speaks_unicode, write
+
+_Entry = TypeVar("_Entry")
 
 
 def write_json(values: object = None, /, **more: object) -> None:
@@ -28,18 +31,38 @@ def write_report(as_json: bool, values: object, text: str) -> None:
         write(text)
 
 
+def write_list(
+    as_json: bool, name: str, found: Sequence[_Entry], row: Callable[[_Entry], Sequence[str]], nothing: str, hint: str
+) -> int:
+    """Print a list as a document or as a table, or note that there is nothing; the exit code says which."""
+    if as_json:
+        write_json({name: found})
+    elif found:
+        write_table(map(row, found))
+    else:
+        note(nothing, hint)
+    return 0 if found else 1
+
+
 def skipped_entries(skipped: Iterable[SkippedPath]) -> list[dict[str, str]]:
     """Paths that were left out, each with its reason."""
     return [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in skipped]
 
 
 def write_table(rows: Iterable[Sequence[str]]) -> None:
-    """Print rows with every column but the last as wide as its widest cell."""
-    shown = [[show_controls(cell) for cell in row] for row in rows]
-    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = [cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True)]
-        write("  ".join(cells).rstrip() + "\n")
+    """Print rows of names and texts as a table."""
+    write(aligned([[show_controls(cell) for cell in row] for row in rows]))
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> str:
+    """Rows with columns of equal width, flush left but for those that are flush `right`."""
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+
+    def padded(at: int, cell: str) -> str:
+        gap = " " * (widths[at] - display_width(cell))
+        return gap + cell if at in right else cell + gap
+
+    return "".join("  ".join(starmap(padded, enumerate(row))).rstrip() + "\n" for row in rows)
 
 
 def answer_document(answer: SearchAnswer, root: Path) -> dict[str, Any]:

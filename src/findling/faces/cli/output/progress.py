@@ -56,18 +56,18 @@ def progress_bar(also: Progress | None = None, *, stream: TextIO | None = None) 
         yield tell
 
 
-def refine_bar(stream: TextIO | None = None) -> AbstractContextManager[Callable[[RefineProgress], None] | None]:
+def refine_bar() -> AbstractContextManager[Callable[[RefineProgress], None] | None]:
     """The same for a model that reads."""
-    return _bar(_format_reading, stream)
+    return _bar(_format_reading)
 
 
-def copy_bar(stream: TextIO | None = None) -> AbstractContextManager[Callable[[tuple[int, int]], None] | None]:
+def copy_bar() -> AbstractContextManager[Callable[[tuple[int, int]], None] | None]:
     """The same for resources that are copied: how many, and of how many."""
-    return _bar(lambda event: f"copying  {event[0]:,}/{counted(event[1], 'resource')}", stream)
+    return _bar(lambda event: f"copying  {event[0]:,}/{counted(event[1], 'resource')}")
 
 
 @contextmanager
-def _bar(describe: Callable[[_Event], str], stream: TextIO | None) -> Iterator[Callable[[_Event], None] | None]:
+def _bar(describe: Callable[[_Event], str], stream: TextIO | None = None) -> Iterator[Callable[[_Event], None] | None]:
     stream = stream or sys.stderr
     if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield None

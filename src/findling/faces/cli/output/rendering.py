@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from findling.faces.cli.output.terminal import display_width, joins_previous, sh
 
 FORMATS = ("text", "files", "vimgrep", "json", "jsonl")
 
-_PATH, _NUMBER, _MATCH, _DIM, _BOLD = "35", "32", "1;31", "2", "1"
+PATH, NUMBER, MATCH, _DIM, _BOLD = "35", "32", "1;31", "2", "1"
 
 _SCORE_COLUMN = 74
 _LONGEST_LINE = 400
@@ -46,6 +46,18 @@ class View(NamedTuple):
     terminal: bool = False
     editor_uri: str = ""
     explain: bool = False
+
+    def shown(self, text: str) -> str:
+        """A name or a line of a file: on a terminal with its control characters made visible."""
+        return show_controls(text) if self.terminal else text
+
+    def painted(self, text: str, code: str) -> str:
+        """The text in a colour, where there are any."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.color and text else text
+
+    def marked(self, text: str, spans: Iterable[tuple[int, int]]) -> str:
+        """The text with its matches in colour."""
+        return highlight(text, spans, f"\x1b[{MATCH}m", "\x1b[0m") if self.color else text
 
 
 def make_view(root: Path, *, color: bool, terminal: bool, editor_uri: str = "", explain: bool = False) -> View:
@@ -79,7 +91,7 @@ def render_facets(answer: SearchAnswer, view: View) -> str:
             rows.append(_render_all(counts, view))
             continue
         values = ", ".join(f"{value} {count:,}" for value, count in counts.items()) or "none"
-        rows.append(f"{_paint(f'{name}:', _BOLD, view)} {show_controls(values) if view.terminal else values}\n")
+        rows.append(f"{view.painted(f'{name}:', _BOLD)} {view.shown(values)}\n")
     return "".join(rows)
 
 
@@ -87,23 +99,17 @@ def _render_all(counts: Mapping[str, int], view: View) -> str:
     """Every file that matches, one a line, with the number of its passages that do."""
     title = f"{counted(len(counts), 'file')} with {counted(sum(counts.values()), 'passage')} that match:"
     width = len(str(max(counts.values(), default=0)))
-    rows = [_paint(title, _BOLD, view)]
+    rows = [view.painted(title, _BOLD)]
     for value, count in counts.items():
         path = value if _ID.match(value) else _from_here(value, view)
-        rows.append(f"  {count:>{width}}  {_paint(show_controls(path) if view.terminal else path, _PATH, view)}")
+        rows.append(f"  {count:>{width}}  {view.painted(view.shown(path), PATH)}")
     return "".join(f"{row}\n" for row in rows)
 
 
-def render_related(answer: SearchAnswer, view: View) -> str:
-    """The neighbours of a query that has no match, plainly and under a title that says so."""
+def render_apart(title: str, hits: Sequence[Hit], view: View) -> str:
+    """Hits that are no match, plainly and under a title that says so."""
     plain = view._replace(color=False, explain=False)
-    return "".join(["not a match, but near in meaning:\n", *[_render_hit(hit, plain) for hit in answer.related]])
-
-
-def render_relaxed(answer: SearchAnswer, view: View) -> str:
-    """The hits without what the query demands, plainly and under a title that says so."""
-    plain = view._replace(color=False, explain=False)
-    return "".join(["relaxed, without what is demanded:\n", *[_render_hit(hit, plain) for hit in answer.relaxed]])
+    return "".join([f"{title}:\n", *[_render_hit(hit, plain) for hit in hits]])
 
 
 def render_vimgrep(answer: SearchAnswer, view: View) -> str:
@@ -113,7 +119,7 @@ def render_vimgrep(answer: SearchAnswer, view: View) -> str:
         for line in [line for line in hit.lines if line.spans] or hit.lines[:1]:
             start = line.spans[0][0] if line.spans else 0
             column = len(line.text[:start].encode("utf-8", "surrogatepass")) + 1
-            path = show_controls(shown_path(hit, view)) if view.terminal else shown_path(hit, view)
+            path = view.shown(shown_path(hit, view))
             rows.append(f"{path}:{line.number or 1}:{column}:{_line_text(line)}\n")
     return "".join(rows)
 
@@ -122,7 +128,7 @@ def render_files(answer: SearchAnswer, view: View) -> str:
     """The name of each file that has a hit, best first, each once."""
     paths = [(shown_path(hit, view), *[_path_of(one, view) for one in hit.passages]) for hit in answer.hits]
     names = dict.fromkeys(name for listed in paths for name in listed)
-    return "".join(f"{show_controls(name) if view.terminal else name}\n" for name in names)
+    return "".join(f"{view.shown(name)}\n" for name in names)
 
 
 def _path_of(passage: Passage, view: View) -> str:
@@ -166,23 +172,21 @@ def _render_hit(hit: Hit, view: View) -> str:
     marks = [_mark(line, is_dim, told) for line, is_dim in shown]
     # A place is told once: all lines of a chapter are in it.
     marks = [
-        "" if mark and line.place and at and mark == marks[at - 1] else mark
+        "" if mark and line.place and at and mark == marks[at - 1] else view.shown(mark)
         for at, (mark, (line, _)) in enumerate(zip(marks, shown, strict=True))
     ]
-    if view.terminal:
-        marks = [show_controls(mark) for mark in marks]
     width = max(map(display_width, marks), default=0)
     rows = [_header(hit, view)]
     for mark, (line, is_dim) in zip(marks, shown, strict=True):
         text = _line(line, view)
         padding, gap = " " * (width - display_width(mark)), " " if text else ""
         if is_dim:
-            rows.append(_paint(f"  {padding}{mark} │{gap}{text}", _DIM, view))
+            rows.append(view.painted(f"  {padding}{mark} │{gap}{text}", _DIM))
         else:
-            rows.append(f"  {padding}{_paint(mark, _NUMBER, view)} │{gap}{text}")
+            rows.append(f"  {padding}{view.painted(mark, NUMBER)} │{gap}{text}")
     rows += [_also(passage, hit, view) for passage in hit.passages]
     if view.explain:
-        rows += [_paint(f"  {row}", _DIM, view) for row in receipt_lines(hit)]
+        rows += [view.painted(f"  {row}", _DIM) for row in receipt_lines(hit)]
     return "".join(f"{row}\n" for row in rows)
 
 
@@ -209,7 +213,7 @@ def _also(passage: Passage, hit: Hit, view: View) -> str:
     if len(text) > _LONGEST_ALSO:
         text = f"{text[:_LONGEST_ALSO]}…"
     row = f"  also {where}  {text}"
-    return _paint(show_controls(row) if view.terminal else row, _DIM, view)
+    return view.painted(view.shown(row), _DIM)
 
 
 def _header(hit: Hit, view: View) -> str:
@@ -225,19 +229,16 @@ def _header(hit: Hit, view: View) -> str:
         heading = " › ".join((hit.title, *hit.heading))
     if hit.receipt.superseded_by:
         heading = f"{heading} (superseded by {hit.receipt.superseded_by[-1]})".lstrip()
-    if view.terminal:
-        location, heading = show_controls(location), show_controls(heading)
+    location, heading = view.shown(location), view.shown(heading)
     gap = "  " if heading else ""
     padding = " " * max(2, _SCORE_COLUMN - display_width(location + gap + heading))
-    link = _link(_paint(location, _PATH, view), hit, view)
-    return f"{link}{gap}{_paint(heading, _DIM, view)}{padding}{_paint(f'{hit.score:.2f}', _DIM, view)}"
+    link = _link(view.painted(location, PATH), hit, view)
+    return f"{link}{gap}{view.painted(heading, _DIM)}{padding}{view.painted(f'{hit.score:.2f}', _DIM)}"
 
 
 def _line(line: Line, view: View) -> str:
     text, spans = _crop(_line_text(line), line.spans)
-    if view.terminal:
-        text = show_controls(text)
-    return highlight(text, spans, f"\x1b[{_MATCH}m", "\x1b[0m") if view.color else text
+    return view.marked(view.shown(text), spans)
 
 
 def _line_text(line: Line) -> str:
@@ -310,17 +311,13 @@ def _render_plan(answer: SearchAnswer, view: View) -> str:
     rows += [f"degraded: {missing}" for missing in answer.degraded]
     if glossary := plan.get("glossary"):
         rows.append(f"glossary: {', '.join(str(fired['typed']) for fired in glossary)}")
-    title = _paint("plan", _BOLD, view)
+    title = view.painted("plan", _BOLD)
     return "".join(f"{row}\n" for row in [title, *[f"  {row}" for row in rows]])
 
 
 def count_of(answer: SearchAnswer, one: str, several: str = "") -> str:
     """The matches of an answer with their noun, and whether there may be more of them."""
     return ("" if answer.total_is_exact else "at least ") + counted(answer.total, one, several)
-
-
-def _paint(text: str, code: str, view: View) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if view.color and text else text
 
 
 def _link(text: str, hit: Hit, view: View) -> str:

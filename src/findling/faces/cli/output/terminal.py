@@ -8,11 +8,14 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 import click
 
 from findling.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from findling.domain.results import Degradation, Suggestion
 
 _CONTROLS = {
     **{code: 0x2400 + code for code in range(32) if code != 9},  # the symbols ␀ … ␟
@@ -102,12 +105,32 @@ def note(message: str, hint: str = "") -> None:
         hush(sys.stderr)
 
 
+def note_each(told: Iterable[Degradation]) -> None:
+    """Tell what an answer or an index lacks, each with what mends it."""
+    for one in told:
+        note(one.what, one.fix)
+
+
+def note_added(meant: Iterable[Suggestion]) -> None:
+    """Tell which words were searched besides those that nobody wrote."""
+    for one in meant:
+        if one.applied:
+            note(f"nobody wrote {one.term}: searched for {one.suggestion} as well")
+
+
 def tell_index_runs() -> None:
     """Have every index run of this process say on stderr where it starts and why, for commands that stay."""
     import logging
 
     logging.basicConfig(format="findling: %(message)s", level=logging.WARNING)
     logging.getLogger("findling.indexing").setLevel(logging.INFO)
+
+
+def piped(what: str, hint: str) -> IO[bytes]:
+    """The bytes on stdin. Raises UsageError when nobody writes anything there."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(f"there {what} on stdin", hint=hint)
+    return sys.stdin.buffer
 
 
 def is_interactive() -> bool:

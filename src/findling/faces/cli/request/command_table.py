@@ -29,7 +29,7 @@ GROUPS = {
     "Index": {
         "index": "commands.index.index",
         "refine": "commands.index.index",
-        "situate": "commands.index.situate",
+        "situate": "commands.index.index",
         "status": "commands.index.status",
         "ls": "commands.index.status",
         "forget": "commands.index.maintenance",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -36,17 +34,23 @@ _FLAGS = {
     "context": ("--context", "search.context"),
     "color": ("--color", "output.color"),
     "profile": ("--profile", "search.profile"),
-    "mode": ("--mode", "search.mode"),
 }
 """Parameter → the flag people type and the setting it stands for."""
 
 
-class GroupWithMoves(click.Group):
-    """A group that names the replacements of commands of earlier versions."""
+def command_group(**moved: str) -> Callable[[_Command], click.Group]:
+    """Make a group of a function; it names the replacements of commands of earlier versions."""
 
-    def __init__(self, *given: Any, moved: Mapping[str, str] | None = None, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.moved = moved or {}
+    def made(function: _Command) -> click.Group:
+        group = click.group(cls=_GroupWithMoves, no_args_is_help=False)(function)
+        group.moved = moved
+        return group
+
+    return made
+
+
+class _GroupWithMoves(click.Group):
+    moved: Mapping[str, str] = {}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -126,26 +130,12 @@ def read_changes(given: Mapping[str, Any], knobs: Mapping[str, Knob] = KNOBS) ->
     return changes
 
 
-def place_option(command: _Command) -> _Command:
-    """Have a command take a workspace by its name, or by a folder of it; it gets `path` and `workspace`."""
-
-    @wraps(command)
-    def placed(workspace: str | None, **given: Any) -> Any:
-        is_path = workspace is not None and not _is_url(workspace) and looks_like_path(workspace)
-        path = os.path.expanduser(workspace or "") if is_path else "."  # noqa: PTH111 - "./" names a folder, "." does not
-        return command(path=path, workspace=None if is_path else workspace, **given)
-
-    told = "The workspace: its name, a folder of it such as ./docs, or its URL; by default that of this folder."
-    option = click.option("--workspace", "--store", "workspace", metavar="NAME|PATH|URL", help=told)
-    return cast("_Command", option(placed))
-
-
 def looks_like_path(text: str) -> bool:
     """Whether a name is that of a file or folder."""
     return text.startswith((".", "~")) or "/" in text or "\\" in text
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
     """Whether a workspace is named by a URL. Raises UsageError for key=value pairs, which may hold a password."""
     if re.match(r"\s*\w+\s*=", text):
         message = "a workspace in a database is named by a URL, not by key=value pairs"
@@ -192,7 +182,7 @@ def resolve(path: str, *, in_context: bool = False, **given: str | None) -> Sett
         settings = settings.override({"context.workspace": ""}, "default")
     for parameter, text in given.items():
         if text is not None:
-            flag, name = _FLAGS["store" if parameter == "workspace" and _is_url(text) else parameter]
+            flag, name = _FLAGS["store" if parameter == "workspace" and is_url(text) else parameter]
             settings = settings.override_text(name, text, f"flag {flag}")
     return settings
 

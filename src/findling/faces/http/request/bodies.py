@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isinf
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -37,26 +37,21 @@ def _field(knob: Knob) -> tuple[Any, Any]:
     return (kind | None if knob.optional else kind), Field(default=None, description=knob.help, **limits)
 
 
-def plan_body(knobs: Iterable[Knob]) -> type[BaseModel]:
-    """The model of any fields of a plan; `model_fields_set` says which were given."""
-    return create_model(
-        "PlanBody",
-        __config__=ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, title="Plan"),
-        __doc__="Fields of the plan that differ from those of the profile.",
-        **cast("dict[str, Any]", {knob.name: _field(knob) for knob in knobs}),
-    )
+_FIELDS: dict[str, Any] = {knob.name: _field(knob) for knob in KNOBS.values()}
 
+PlanBody = create_model(
+    "PlanBody",
+    __config__=ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, title="Plan"),
+    __doc__="Fields of the plan that differ from those of the profile.",
+    **_FIELDS,
+)
+"""Any fields of a plan; `model_fields_set` says which were given."""
 
-def shortcuts(knobs: Iterable[Knob]) -> type[BaseModel]:
-    """The model of the fields that a request may have beside its query."""
-    shown = {knob.name: _field(knob) for knob in knobs if knob.http}
-    fields = {name: (kind | None, settings) for name, (kind, settings) in shown.items()}
-    return create_model("Shortcuts", **cast("dict[str, Any]", fields))
-
-
-PlanBody = plan_body(KNOBS.values())
-_Shortcuts = shortcuts(KNOBS.values())
-
+_BESIDE: dict[str, Any] = {
+    name: (kind | None, settings) for name, (kind, settings) in _FIELDS.items() if KNOBS[name].http
+}
+_Shortcuts = create_model("Shortcuts", **_BESIDE)
+"""The fields that a request may have beside its query."""
 
 _LONGEST_QUERY = 10_000
 _MOST_HITS = 1_000
@@ -76,7 +71,7 @@ QueryText = Annotated[
     ),
 ]
 
-_IN_BODY = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+IN_BODY = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 _IN_ADDRESS = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
@@ -98,7 +93,7 @@ _OFFERED: dict[str, Any] = {
 class FilterBody(create_model("Offered", **_OFFERED)):  # type: ignore[misc]
     """Filters of the answer; an empty list does not filter."""
 
-    model_config = _IN_BODY
+    model_config = IN_BODY
 
     def filters(self) -> Filters:
         """Raises InvalidValueError for a date that is none, and for limits that contradict each other."""
@@ -159,7 +154,7 @@ _OF_REQUEST = _Knobs.model_fields.keys() - _Shortcuts.model_fields.keys() - {"al
 class SearchBody(_Knobs):
     """A question with everything that bears on its answer."""
 
-    model_config = _IN_BODY
+    model_config = IN_BODY
 
     query: QueryText
     # Shared, as nobody can change it: the framework would make a deep copy of a default for every request.
@@ -200,6 +195,14 @@ class WorkspaceParameters(BaseModel):
     """The workspace of a request."""
 
     model_config = _IN_ADDRESS
+
+    workspace: WorkspaceName = ""
+
+
+class WorkspaceBody(BaseModel):
+    """The same in a body."""
+
+    model_config = IN_BODY
 
     workspace: WorkspaceName = ""
 

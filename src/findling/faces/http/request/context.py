@@ -6,11 +6,11 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from dataclasses import asdict
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
@@ -27,7 +27,10 @@ from findling.domain.errors import DeniedError, FindlingError, InvalidValueError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import OFFERED
 from findling.domain.reports import IndexProgress
+from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.fair_queue import Shares
+from findling.service.engine.client import LocalClient
+from findling.service.engine.engine import Engine
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 from findling.service.server.search_process import GRACE_S
@@ -133,7 +136,8 @@ class _Run(threading.Thread):
 _Result = TypeVar("_Result")
 
 
-class Served(NamedTuple):
+@dataclass(frozen=True)
+class Served:
     """The parts of one app, kept as `app.state.served`."""
 
     host: Host
@@ -143,14 +147,11 @@ class Served(NamedTuple):
     shares: Shares
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Asked(Served):
     """One request: who sent it, and what answers it."""
 
     caller: Caller
-    host: Host
-    line: WorkLine
-    runs: IndexRuns
-    shares: Shares
     request: Request
     budget: WorkBudget
 
@@ -159,7 +160,15 @@ class Asked(NamedTuple):
 
         Its time is counted as that of the stage, if it has a name.
         """
-        counted = partial(self._counted, work, stage) if stage else partial(self._within_budget, work)
+
+        def counted() -> _Result:
+            started = time.perf_counter()
+            with spending(self.budget):
+                result = work()
+            if stage:
+                self.host.statistics.observe(stage, "", time.perf_counter() - started)
+            return result
+
         longest = self.host.settings["serve.timeout_s"] + GRACE_S
         return await self.shares.run(self.caller, counted, receive=self.request.receive, timeout_s=longest)
 
@@ -171,15 +180,26 @@ class Asked(NamedTuple):
         """The same for work that changes something: it is waited for, however long it takes."""
         return await self.line.run(work)
 
-    def _within_budget(self, work: Callable[[], _Result]) -> _Result:
-        with spending(self.budget):
-            return work()
+    async def answer(self, workspace: str, ask: Callable[[LocalClient], bytes], stage: str = "") -> Response:
+        """The response of a client of the workspace, run as `run` does."""
 
-    def _counted(self, work: Callable[[], _Result], stage: str) -> _Result:
-        started = time.perf_counter()
-        result = self._within_budget(work)
-        self.host.statistics.observe(stage, "", time.perf_counter() - started)
-        return result
+        def work() -> bytes:
+            with self.host.client(self.caller, workspace) as client:
+                return ask(client)
+
+        return json_response(await self.run(work, stage=stage))
+
+    async def report(self, workspace: str, tell: Callable[[Engine], Mapping[str, object]], stage: str = "") -> Response:
+        """The report on the engine of the workspace, run as `run` does."""
+        return json_response(await self.run(partial(self._told, workspace, tell), stage=stage))
+
+    async def change(self, workspace: str, work: Callable[[Engine], Mapping[str, object]]) -> Response:
+        """The report of work on the engine of the workspace that changes something, run as `write` does."""
+        return json_response(await self.write(partial(self._told, workspace, work)))
+
+    def _told(self, workspace: str, tell: Callable[[Engine], Mapping[str, object]]) -> bytes:
+        with self.host.opened(self.caller, workspace) as engine:
+            return report_text(tell(engine))
 
 
 async def _reading(request: Request) -> Asked:
@@ -209,7 +229,7 @@ def _allowed(request: Request, scope: str) -> Asked:
         raise DeniedError(
             f"the token does not allow to {scope}", hint=f"findling token create NAME --as owner --scope {scope}"
         )
-    return Asked(caller, served.host, served.line, served.runs, served.shares, request, served.host.budget(caller))
+    return Asked(**vars(served), caller=caller, request=request, budget=served.host.budget(caller))
 
 
 GATES = frozenset({_reading, _writing, _owning})

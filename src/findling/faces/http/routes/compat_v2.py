@@ -6,17 +6,18 @@ import time
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
 from findling.domain.queries import SearchRequest
-from findling.domain.results import Hit, SearchAnswer
-from findling.faces.http.base.json_text import json_response, report_text
-from findling.faces.http.request.bodies import QueryText, WorkspaceName
-from findling.faces.http.request.context import Asked, CheckedRoute, Reading
+from findling.domain.results import Hit
+from findling.faces.http.base.json_text import report_text
+from findling.faces.http.request.bodies import IN_BODY, QueryText, WorkspaceName
+from findling.faces.http.request.context import CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
+from findling.service.engine.client import LocalClient
 from findling.service.settings.written_filters import written_filters
 
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
@@ -31,7 +32,7 @@ _Fusion = Literal["rrf", "weighted", "rrf_weighted"]
 class SecondBody(BaseModel):
     """A question in the words of other search servers; of keys that mean the same, one may be given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = IN_BODY
 
     query: QueryText
     workspace: WorkspaceName = ""
@@ -53,14 +54,8 @@ class SecondBody(BaseModel):
 
     def changes(self) -> dict[str, Any]:
         """Changes of the plan. Raises InvalidValueError when two keys disagree."""
-        return {
-            "mode": self.mode(),
-            "alpha": self.alpha,
-            "fusion": self._one_of("fusion", "fusion_method") or "rrf",
-            "rrf_k": self.rrf_k,
-            "adaptive_k": self.adaptive_k,
-            "min_score": self.min_score,
-        }
+        chosen = {"mode": self.mode(), "fusion": self._one_of("fusion", "fusion_method") or "rrf"}
+        return {**chosen, **self.model_dump(include={"alpha", "rrf_k", "adaptive_k", "min_score"})}
 
     def _one_of(self, *keys: str) -> str:
         given = {getattr(self, key) for key in keys} - {None}
@@ -72,29 +67,24 @@ class SecondBody(BaseModel):
 @router.post("/api/v2/search", response_model=Report)
 async def search(body: SecondBody, asked: Reading) -> Response:
     """Answer a question with `results`: path, whole passage, lines, and the score of each leg."""
-    return json_response(await asked.run(lambda: _searched(asked, body)))
-
-
-def _searched(asked: Asked, body: SecondBody) -> bytes:
-    started = time.perf_counter()
     filters = written_filters(path=[body.path.strip("/") or "."])
     request = SearchRequest(query=body.query, limit=body.limit, filters=filters, changes=body.changes())
-    with asked.host.client(asked.caller, body.workspace) as client:
+
+    def searched(client: LocalClient) -> bytes:
+        started = time.perf_counter()
         answer = client.search(request)
-        results = [_result(hit, text) for hit, text in zip(answer.hits, client.texts(answer.hits), strict=True)]
-    return report_text(_report(answer, body, results, time.perf_counter() - started))
+        told = {
+            "query": answer.query,
+            "search_type": body.mode(),
+            "strategy": answer.strategy,
+            "results": [_result(hit, text) for hit, text in zip(answer.hits, client.texts(answer.hits), strict=True)],
+            "total": answer.total,
+            "degraded": answer.degraded,
+            "latency_ms": round((time.perf_counter() - started) * 1000, 3),
+        }
+        return report_text(told)
 
-
-def _report(answer: SearchAnswer, body: SecondBody, results: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
-    return {
-        "query": answer.query,
-        "search_type": body.mode(),
-        "strategy": answer.strategy,
-        "results": results,
-        "total": answer.total,
-        "degraded": answer.degraded,
-        "latency_ms": round(seconds * 1000, 3),
-    }
+    return await asked.answer(body.workspace, searched)
 
 
 def _result(hit: Hit, text: str | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Annotated, Any
 
@@ -9,7 +10,8 @@ from fastapi import APIRouter, Header, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from findling.faces.http.base.json_text import answer_text, json_response, report_text, with_schema
+from findling.domain.results import SearchAnswer
+from findling.faces.http.base.json_text import answer_text, report_text, with_schema
 from findling.faces.http.request.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import (
@@ -20,6 +22,7 @@ from findling.faces.http.routes.openapi import (
     SuggestionsDocument,
     ThemesDocument,
 )
+from findling.service.engine.client import LocalClient
 
 router = APIRouter(route_class=CheckedRoute, tags=["documents"])
 
@@ -62,19 +65,25 @@ async def fetch(
     if_none_match: Annotated[str | None, Header(max_length=4_000)] = None,
 ) -> Response:
     """A document, or the passage of it that an id stands for, as the index holds it."""
-    text = await asked.run(lambda: _fetched(asked, id, parameters), stage="fetch")
+
+    def document(client: LocalClient) -> bytes:
+        return with_schema(client.fetch(id, context=parameters.lines))
+
+    response = await asked.answer(parameters.workspace, document, "fetch")
     # A weak one: the text may be sent compressed or not.
-    tag = f'W/"{blake2b(text, digest_size=16).hexdigest()}"'
+    tag = f'W/"{blake2b(response.body, digest_size=16).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
     if if_none_match is not None and _names(if_none_match, tag):
         return Response(status_code=304, headers=headers)
-    return json_response(text, headers=headers)
+    response.headers.update(headers)
+    return response
 
 
 @router.get("/v1/explain", response_model=ExplanationDocument)
 async def explain(parameters: Annotated[ExplainParameters, Query()], asked: Reading) -> Response:
     """Why a document is in the answer to a question, or what keeps it out."""
-    return json_response(await asked.run(lambda: _explained(asked, parameters), stage="explain"))
+    request, workspace = parameters.question(asked.caller)
+    return await asked.answer(workspace, lambda client: with_schema(client.explain(request, parameters.id)), "explain")
 
 
 @router.get("/v1/similar/{id:path}", response_model=AnswerDocument)
@@ -84,7 +93,7 @@ async def similar(
     asked: Reading,
 ) -> Response:
     """The nearest neighbours of a document."""
-    return json_response(await asked.run(lambda: _neighbours(asked, id, parameters), stage="similar"))
+    return await _hits(asked, parameters, lambda client: client.similar(id, parameters.limit), "similar")
 
 
 @router.get("/v1/related", response_model=Report)
@@ -93,13 +102,20 @@ async def related(parameters: Annotated[RelatedParameters, Query()], asked: Read
 
     For one thing, the `names` and `documents` around it. `unknown` are things that nothing names.
     """
-    return json_response(await asked.run(lambda: _connected(asked, parameters), stage="related"))
+
+    def connected(client: LocalClient) -> bytes:
+        answer = client.related(parameters.of, parameters.to, limit=parameters.limit, hops=parameters.hops)
+        return report_text(answer.to_dict())
+
+    return await asked.answer(parameters.workspace, connected, "related")
 
 
 @router.get("/v1/themes", response_model=ThemesDocument)
 async def themes(parameters: Annotated[ThemesParameters, Query()], asked: Reading) -> Response:
     """The themes of a workspace: groups of passages that name the same things, those with most documents first."""
-    return json_response(await asked.run(lambda: _themed(asked, parameters), stage="themes"))
+    return await asked.answer(
+        parameters.workspace, lambda client: with_schema(client.themes(parameters.limit)), "themes"
+    )
 
 
 @router.get("/v1/themes/{id:path}", response_model=AnswerDocument)
@@ -109,54 +125,31 @@ async def theme(
     asked: Reading,
 ) -> Response:
     """The best passages of the theme that a passage or a document belongs to."""
-    return json_response(await asked.run(lambda: _of_theme(asked, id, parameters), stage="themes"))
+    return await _hits(asked, parameters, lambda client: client.theme_passages(id, parameters.limit), "themes")
 
 
 @router.get("/v1/suggest", response_model=SuggestionsDocument)
 async def suggest(parameters: Annotated[SuggestParameters, Query()], asked: Reading) -> Response:
     """Completions of a text that is being typed."""
-    return json_response(await asked.run(lambda: _completed(asked, parameters), stage="suggest"))
+
+    def completed(client: LocalClient) -> bytes:
+        return report_text({"text": parameters.q, "suggestions": client.suggest(parameters.q, parameters.limit)})
+
+    return await asked.answer(parameters.workspace, completed, "suggest")
 
 
-def _fetched(asked: Asked, name: str, parameters: FetchParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        return with_schema(client.fetch(name, context=parameters.lines))
+async def _hits(
+    asked: Asked, parameters: WorkspaceParameters, ask: Callable[[LocalClient], SearchAnswer], stage: str
+) -> Response:
+    """The response to a question whose answer has hits."""
 
+    def found(client: LocalClient) -> bytes:
+        return answer_text(ask(client), asked.caller, str(client.root))
 
-def _explained(asked: Asked, parameters: ExplainParameters) -> bytes:
-    request, workspace = parameters.question(asked.caller)
-    with asked.host.client(asked.caller, workspace) as client:
-        return with_schema(client.explain(request, parameters.id))
-
-
-def _neighbours(asked: Asked, name: str, parameters: NameParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        return answer_text(client.similar(name, parameters.limit), asked.caller, str(client.root))
-
-
-def _connected(asked: Asked, parameters: RelatedParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        answer = client.related(parameters.of, parameters.to, limit=parameters.limit, hops=parameters.hops)
-        return report_text(answer.to_dict())
-
-
-def _themed(asked: Asked, parameters: ThemesParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        return with_schema(client.themes(parameters.limit))
-
-
-def _of_theme(asked: Asked, name: str, parameters: NameParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        return answer_text(client.theme_passages(name, parameters.limit), asked.caller, str(client.root))
-
-
-def _completed(asked: Asked, parameters: SuggestParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        found = client.suggest(parameters.q, parameters.limit)
-    return report_text({"text": parameters.q, "suggestions": found})
+    return await asked.answer(parameters.workspace, found, stage)
 
 
 def _names(header: str, tag: str) -> bool:
     """Whether If-None-Match names a tag, compared weakly, as it is for what is only read."""
-    listed = [part.strip().removeprefix("W/") for part in header.split(",")]
-    return tag.removeprefix("W/") in listed or "*" in listed
+    listed = {part.strip().removeprefix("W/") for part in header.split(",")}
+    return not listed.isdisjoint((tag.removeprefix("W/"), "*"))

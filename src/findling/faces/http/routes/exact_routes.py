@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -12,10 +13,11 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
 from findling.domain.reports import GrepRequest
 from findling.domain.strangers import LONGEST_PATTERN, checked_pattern
-from findling.faces.http.base.json_text import json_response, report_text
+from findling.faces.http.base.json_text import report_text
 from findling.faces.http.request.bodies import WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
+from findling.service.engine.client import LocalClient
 
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
@@ -88,45 +90,32 @@ class OutlineParameters(WorkspaceParameters):
 @router.get("/v1/grep", response_model=Report)
 async def grep(parameters: Annotated[GrepParameters, Query()], asked: Reading) -> Response:
     """All lines that match: `files` with `path`, `total` and `lines`; `is_cut` says that there may be more."""
-    return json_response(await asked.run(lambda: _lines(asked, parameters), stage="grep"))
+    request = parameters.request(asked.caller)
+    return await _reported(asked, parameters, lambda client: client.grep(request), "grep")
 
 
 @router.get("/v1/glob", response_model=Report)
 async def glob(parameters: Annotated[GlobParameters, Query()], asked: Reading) -> Response:
     """All indexed files that a glob matches: `files` with `path` and `updated_at`; `total` counts all of them."""
-    return json_response(await asked.run(lambda: _files(asked, parameters), stage="glob"))
+    chosen = parameters.model_dump(exclude={"workspace", "glob"})
+    return await _reported(asked, parameters, lambda client: client.glob(parameters.glob, **chosen), "glob")
 
 
 @router.get("/v1/refs", response_model=Report)
 async def refs(parameters: Annotated[RefsParameters, Query()], asked: Reading) -> Response:
     """All lines of code with a name: `references` with `path`, `line`, `kind`, `symbol` and `text`."""
-    return json_response(await asked.run(lambda: _references(asked, parameters), stage="refs"))
+    chosen = parameters.model_dump(exclude={"workspace", "name"})
+    return await _reported(asked, parameters, lambda client: client.refs(parameters.name, **chosen), "refs")
 
 
 @router.get("/v1/outline", response_model=Report)
 async def outline(parameters: Annotated[OutlineParameters, Query()], asked: Reading) -> Response:
     """The definitions of a file: `name`, `line`, `end`, `level` and `signature` of each."""
-    return json_response(await asked.run(lambda: _outline(asked, parameters), stage="outline"))
+    return await _reported(asked, parameters, lambda client: client.outline(parameters.file), "outline")
 
 
-def _references(asked: Asked, parameters: RefsParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        answer = client.refs(parameters.name, within=parameters.within, limit=parameters.limit)
-        return report_text(answer.to_dict())
-
-
-def _outline(asked: Asked, parameters: OutlineParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        return report_text(client.outline(parameters.file).to_dict())
-
-
-def _lines(asked: Asked, parameters: GrepParameters) -> bytes:
-    request = parameters.request(asked.caller)
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        return report_text(client.grep(request).to_dict())
-
-
-def _files(asked: Asked, parameters: GlobParameters) -> bytes:
-    with asked.host.client(asked.caller, parameters.workspace) as client:
-        chosen = {"within": parameters.within, "newest": parameters.newest, "limit": parameters.limit}
-        return report_text(client.glob(parameters.glob, **chosen).to_dict())
+async def _reported(
+    asked: Asked, parameters: WorkspaceParameters, ask: Callable[[LocalClient], Any], stage: str
+) -> Response:
+    """The response of a client whose answer has a `to_dict`."""
+    return await asked.answer(parameters.workspace, lambda client: report_text(ask(client).to_dict()), stage)

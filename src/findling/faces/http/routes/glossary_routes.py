@@ -11,10 +11,10 @@ from starlette.responses import Response
 
 from findling.domain.errors import NotFoundError
 from findling.domain.records import GlossaryTerm
-from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.bodies import WorkspaceParameters
-from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Writing
+from findling.faces.http.request.context import CheckedRoute, Owning, Writing
 from findling.faces.http.routes.openapi import Report
+from findling.service.engine.engine import Engine
 
 router = APIRouter(route_class=CheckedRoute, prefix="/v1/glossary", tags=["glossary"])
 
@@ -28,7 +28,7 @@ class DecisionParameters(WorkspaceParameters):
 @router.get("/candidates", response_model=Report)
 async def candidates(parameters: Annotated[WorkspaceParameters, Query()], asked: Owning) -> Response:
     """The terms that wait for a decision, in `pending`."""
-    return json_response(await asked.run(lambda: _pending(asked, parameters.workspace, refill=False)))
+    return await asked.report(parameters.workspace, lambda engine: _pending(engine, refill=False))
 
 
 @router.post("/refill", response_model=Report)
@@ -37,7 +37,7 @@ async def refill(parameters: Annotated[WorkspaceParameters, Query()], asked: Wri
 
     `trouble` is what kept a language model from helping.
     """
-    return json_response(await asked.write(lambda: _pending(asked, parameters.workspace, refill=True)))
+    return await asked.change(parameters.workspace, lambda engine: _pending(engine, refill=True))
 
 
 @router.post("/candidates/{id}/{decision}", response_model=Report)
@@ -48,28 +48,25 @@ async def decide(
     asked: Writing,
 ) -> Response:
     """Take a term into use, or never have it suggested for its group again; `terms` are those that have changed."""
-    return json_response(await asked.write(lambda: _decided(asked, id, decision, parameters)))
 
-
-def _pending(asked: Asked, workspace: str, *, refill: bool) -> bytes:
-    with asked.host.opened(asked.caller, workspace) as engine:
+    def decided(engine: Engine) -> dict[str, object]:
         glossary = engine.glossary
-        terms = glossary.pending(refill=refill)
-    listed = [{"id": _id_of(term), **term._asdict()} for term in terms]
-    return report_text({"pending": listed, "trouble": glossary.trouble})
-
-
-def _decided(asked: Asked, term_id: str, decision: str, parameters: DecisionParameters) -> bytes:
-    with asked.host.opened(asked.caller, parameters.workspace) as engine:
-        glossary = engine.glossary
-        term = next((one for one in glossary.pending(refill=False) if _id_of(one) == term_id), None)
+        term = next((one for one in glossary.pending(refill=False) if _id_of(one) == id), None)
         if term is None:
             raise NotFoundError("there is no such candidate any more", hint="GET /v1/glossary/candidates")
         if decision == "approve":
             edit = glossary.approve(term.surface, term.group, canonical=parameters.canonical)
         else:
             edit = glossary.reject(term.surface, term.group)
-    return report_text({"id": term_id, "decision": decision, "terms": edit.put})
+        return {"id": id, "decision": decision, "terms": edit.put}
+
+    return await asked.change(parameters.workspace, decided)
+
+
+def _pending(engine: Engine, *, refill: bool) -> dict[str, object]:
+    glossary = engine.glossary
+    listed = [{"id": _id_of(term), **term._asdict()} for term in glossary.pending(refill=refill)]
+    return {"pending": listed, "trouble": glossary.trouble}
 
 
 def _id_of(term: GlossaryTerm) -> str:

@@ -7,6 +7,8 @@ from base64 import b64encode
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from hashlib import sha256
 from html import escape
+from importlib.resources import files
+from itertools import accumulate
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -74,26 +76,24 @@ def _search_times(host: Host) -> Metric:
         "findling_search_seconds", "How long each stage of answering took.", labels=("stage", "mode")
     )
     for (stage, mode), (counts, sums) in sorted(host.statistics.histograms().items()):
-        total, buckets = 0, []
-        for bound, count in zip((*map(str, BUCKETS_S), "+Inf"), counts, strict=True):
-            total += count
-            buckets.append((bound, float(total)))
-        family.add_metric((stage, mode), buckets, sums[0])
+        buckets = zip((*map(str, BUCKETS_S), "+Inf"), map(float, accumulate(counts)), strict=True)
+        family.add_metric((stage, mode), list(buckets), sums[0])
     return family
 
 
 def _gauges(counted: dict[str, Any], host: Host, line: WorkLine) -> Iterator[Metric]:
     refreshed = counted["last_index_refresh"]
-    yield GaugeMetricFamily("findling_documents", "Resources in the served workspace.", value=counted["documents"])
-    yield GaugeMetricFamily(
-        "findling_last_index_refresh_seconds", "When the index was last brought up to date.", value=refreshed or 0
-    )
     lag = time.time() - refreshed if refreshed else 0
-    yield GaugeMetricFamily("findling_index_lag_seconds", "Time since then.", value=max(lag, 0))
-    yield GaugeMetricFamily("findling_queue_depth", "Questions that wait for a thread.", value=line.waiting)
-    yield GaugeMetricFamily("findling_running", "Questions that have a thread.", value=line.running)
-    yield GaugeMetricFamily("findling_uptime_seconds", "Time since the start.", value=counted["uptime_s"])
-    yield GaugeMetricFamily("findling_ready", "Whether everything is loaded.", value=float(host.is_ready))
+    told = (
+        ("findling_documents", "Resources in the served workspace.", counted["documents"]),
+        ("findling_last_index_refresh_seconds", "When the index was last brought up to date.", refreshed or 0),
+        ("findling_index_lag_seconds", "Time since then.", max(lag, 0)),
+        ("findling_queue_depth", "Questions that wait for a thread.", line.waiting),
+        ("findling_running", "Questions that have a thread.", line.running),
+        ("findling_uptime_seconds", "Time since the start.", counted["uptime_s"]),
+        ("findling_ready", "Whether everything is loaded.", float(host.is_ready)),
+    )
+    yield from (GaugeMetricFamily(name, about, value=value) for name, about, value in told)
     legs = GaugeMetricFamily("findling_leg_available", "Whether a leg can be asked.", labels=("leg",))
     for leg in ("keyword", "vectors", "model"):
         legs.add_metric((leg,), float(counted["legs"].get(leg, False)))
@@ -106,15 +106,7 @@ def _gauges(counted: dict[str, Any], host: Host, line: WorkLine) -> Iterator[Met
     yield about
 
 
-_STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-section { border-top: 1px solid color-mix(in srgb, currentColor 25%, transparent); padding: .5rem 0 1rem; }
-h2 { font-size: 1rem; font-family: ui-monospace, monospace; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; vertical-align: top; padding: .15rem .75rem .15rem 0; }
-td:first-child { font-family: ui-monospace, monospace; white-space: nowrap; }
-"""
+_STYLE = "\n" + (files(__package__) / "docs.css").read_text(encoding="utf-8")
 
 PAGE_HEADERS: Mapping[str, str] = {
     "cache-control": "no-cache",

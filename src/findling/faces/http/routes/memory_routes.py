@@ -5,32 +5,29 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
-from findling.faces.http.base.json_text import json_response, report_text
-from findling.faces.http.request.bodies import WorkspaceName, WorkspaceParameters
-from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Reading, Writing
+from findling.faces.http.request.bodies import WorkspaceBody, WorkspaceParameters
+from findling.faces.http.request.context import CheckedRoute, Owning, Reading, Writing
 from findling.faces.http.routes.openapi import Report
+from findling.service.content.memories import WorkspaceMemories
+from findling.service.engine.engine import Engine
 
 router = APIRouter(route_class=CheckedRoute, prefix="/v1/memories", tags=["memories"])
 
-_IN_BODY = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 _Text = Annotated[str, Field(max_length=1_000)]
 _Texts = Annotated[list[_Text], Field(max_length=100)]
 _Id = Annotated[str, Field(min_length=1, max_length=300, description="The id of a memory.")]
 _Day = Annotated[str, Field(max_length=40)]
 
 
-class MemoryBody(BaseModel):
+class MemoryBody(WorkspaceBody):
     """A text to remember."""
 
-    model_config = _IN_BODY
-
-    workspace: WorkspaceName = ""
     text: Annotated[str, Field(min_length=1, max_length=100_000, description="One fact, understandable by itself.")]
     importance: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, description="0.5 for a new memory.")
-    tags: _Texts = []
+    tags: _Texts = Field(default=[])
     author: _Text = Field(default="", description="Who says so.")
     id: _Text = Field(default="", description="Its own id, under which it can be changed later.")
     visibility: _Texts | None = Field(default=None, description="Who may see it, such as user:ada.")
@@ -56,21 +53,15 @@ class HistoryParameters(WorkspaceParameters):
     id: _Id
 
 
-class UndoBody(BaseModel):
+class UndoBody(WorkspaceBody):
     """A memory whose latest decision is taken back."""
 
-    model_config = _IN_BODY
-
-    workspace: WorkspaceName = ""
     id: _Id
 
 
-class ReviewBody(BaseModel):
+class ReviewBody(WorkspaceBody):
     """A decision on two memories: both hold, they are one, or the newer one takes the place of the older one."""
 
-    model_config = _IN_BODY
-
-    workspace: WorkspaceName = ""
     newer: _Id
     older: _Id
     decision: Literal["keep", "merge", "supersede"]
@@ -79,77 +70,63 @@ class ReviewBody(BaseModel):
 @router.post("", response_model=Report)
 async def remember(body: MemoryBody, asked: Writing) -> Response:
     """Keep a text, in `memory`: the same in other words updates a memory, a newer value supersedes an older one."""
-
-    def work() -> bytes:
-        with asked.host.opened(asked.caller, body.workspace) as engine:
-            memory = engine.memories.remember(**body.model_dump(exclude={"workspace"}))
-        return report_text({"memory": memory})
-
-    return json_response(await asked.write(work))
+    given = body.model_dump(exclude={"workspace"})
+    return await asked.change(body.workspace, lambda engine: {"memory": engine.memories.remember(**given)})
 
 
 @router.get("", response_model=Report)
 async def recall(parameters: Annotated[RecallParameters, Query()], asked: Reading) -> Response:
     """The memories that answer a query, best first, with their receipts; without one the most important."""
-    return json_response(await asked.run(lambda: _recalled(asked, parameters), stage="recall"))
+    principals = asked.caller.principals
+    return await asked.report(
+        parameters.workspace, lambda engine: _recalled(engine.memories, parameters, principals), "recall"
+    )
 
 
 @router.get("/review", response_model=Report)
 async def review(parameters: Annotated[WorkspaceParameters, Query()], asked: Owning) -> Response:
     """The pairs of memories that may not hold together, in `pairs`; `trouble` kept a language model from helping."""
 
-    def work() -> bytes:
-        with asked.host.opened(asked.caller, parameters.workspace) as engine:
-            found = engine.memories.review()
-        return report_text({"pairs": found.pairs, "trouble": found.trouble})
+    def found(engine: Engine) -> dict[str, object]:
+        found = engine.memories.review()
+        return {"pairs": found.pairs, "trouble": found.trouble}
 
-    return json_response(await asked.write(work))
+    return await asked.change(parameters.workspace, found)
 
 
 @router.post("/review", response_model=Report)
 async def decide(body: ReviewBody, asked: Writing) -> Response:
     """Decide on a pair; `decided` is the memory that undoing takes it back by."""
 
-    def work() -> bytes:
-        with asked.host.opened(asked.caller, body.workspace) as engine:
-            done = engine.memories.decide(body.newer, body.older, body.decision)
-        return report_text({"decided": done, "decision": body.decision})
+    def decided(engine: Engine) -> dict[str, object]:
+        return {"decided": engine.memories.decide(body.newer, body.older, body.decision), "decision": body.decision}
 
-    return json_response(await asked.write(work))
+    return await asked.change(body.workspace, decided)
 
 
 @router.post("/undo", response_model=Report)
 async def undo(body: UndoBody, asked: Writing) -> Response:
     """Take back the latest decision about a memory, in `undone`; both texts stay."""
-
-    def work() -> bytes:
-        with asked.host.opened(asked.caller, body.workspace) as engine:
-            done = engine.memories.undo(body.id)
-        return report_text({"undone": done})
-
-    return json_response(await asked.write(work))
+    return await asked.change(body.workspace, lambda engine: {"undone": engine.memories.undo(body.id)})
 
 
 @router.get("/history", response_model=Report)
 async def history(parameters: Annotated[HistoryParameters, Query()], asked: Reading) -> Response:
     """All states of the fact that a memory tells, in `versions`, the present one first."""
 
-    def work() -> bytes:
-        with asked.host.opened(asked.caller, parameters.workspace) as engine:
-            found = engine.memories.history(parameters.id, principals=asked.caller.principals)
-        return report_text({"versions": found})
+    def versions(engine: Engine) -> dict[str, object]:
+        return {"versions": engine.memories.history(parameters.id, principals=asked.caller.principals)}
 
-    return json_response(await asked.run(work, stage="history"))
+    return await asked.report(parameters.workspace, versions, "history")
 
 
-def _recalled(asked: Asked, parameters: RecallParameters) -> bytes:
-    principals = asked.caller.principals
-    with asked.host.opened(asked.caller, parameters.workspace) as engine:
-        memories = engine.memories
-        if not parameters.query.strip():
-            every = memories.list(principals=principals, all_versions=parameters.all_versions)
-            kept = [one for one in every if one.importance >= parameters.min_importance]
-            return report_text({"memories": kept[: parameters.limit], "total": len(kept)})
-        given: dict[str, Any] = parameters.model_dump(exclude={"workspace", "query"})
-        answer = memories.recall(parameters.query, principals=principals, **given)
-    return report_text({name: value for name, value in answer.to_dict().items() if name != "schema"})
+def _recalled(
+    memories: WorkspaceMemories, parameters: RecallParameters, principals: tuple[str, ...] | None
+) -> dict[str, Any]:
+    if not parameters.query.strip():
+        every = memories.list(principals=principals, all_versions=parameters.all_versions)
+        kept = [one for one in every if one.importance >= parameters.min_importance]
+        return {"memories": kept[: parameters.limit], "total": len(kept)}
+    given: dict[str, Any] = parameters.model_dump(exclude={"workspace", "query"})
+    answer = memories.recall(parameters.query, principals=principals, **given)
+    return {name: value for name, value in answer.to_dict().items() if name != "schema"}

@@ -5,26 +5,23 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from findling.domain.errors import InvalidValueError
-from findling.faces.http.base.json_text import json_response, report_text
-from findling.faces.http.request.bodies import WorkspaceName
-from findling.faces.http.request.context import Asked, CheckedRoute, Writing
+from findling.faces.http.request.bodies import WorkspaceBody
+from findling.faces.http.request.context import CheckedRoute, Writing
 from findling.faces.http.routes.openapi import Report
+from findling.service.engine.engine import Engine
 
 router = APIRouter(route_class=CheckedRoute, tags=["writing"])
 
 _MOST_ENTRIES = 10_000
 
 
-class ResourcesBody(BaseModel):
+class ResourcesBody(WorkspaceBody):
     """Resources to write, and resources to delete."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-    workspace: WorkspaceName = ""
     upsert: Annotated[list[dict[str, Any]], Field(max_length=_MOST_ENTRIES)] = Field(
         default=[],
         description="Items as `findling add` takes them: `type`, `id`, `title`, `body` (or `text`), `tags`, `author`, "
@@ -41,15 +38,14 @@ async def change_resources(body: ResourcesBody, asked: Writing) -> Response:
 
     `results` names what became of every entry, in the order in which they were given.
     """
-    return json_response(await asked.write(lambda: _changed(asked, body)))
 
-
-def _changed(asked: Asked, body: ResourcesBody) -> bytes:
-    with asked.host.opened(asked.caller, body.workspace) as engine:
+    def changed(engine: Engine) -> dict[str, object]:
         report, outcomes = engine.items.change([_with_body(item) for item in body.upsert], body.delete)
         if not body.workspace and engine.writer.exists:
             asked.host.statistics.tell(documents=engine.writer.store.counts()["resources"])
-    return report_text({**vars(report), "results": [{"id": rid, "outcome": told} for rid, told in outcomes]})
+        return {**vars(report), "results": [{"id": rid, "outcome": told} for rid, told in outcomes]}
+
+    return await asked.change(body.workspace, changed)
 
 
 def _with_body(item: dict[str, Any]) -> dict[str, Any]:

@@ -5,27 +5,23 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
 from findling.domain.errors import NotIndexedError
 from findling.domain.permissions import ALL_WORKSPACES
 from findling.faces.http.base.json_text import json_response, report_text
-from findling.faces.http.request.bodies import WorkspaceName, WorkspaceParameters
+from findling.faces.http.request.bodies import WorkspaceBody, WorkspaceParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Reading, Writing
 from findling.faces.http.routes.openapi import Report
+from findling.service.engine.engine import Engine
 
 router = APIRouter(route_class=CheckedRoute, tags=["workspaces"])
 
 _OfWorkspace = Annotated[WorkspaceParameters, Query()]
 
 
-class IndexBody(BaseModel):
+class IndexBody(WorkspaceBody):
     """The workspace to bring up to date."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    workspace: WorkspaceName = ""
 
 
 @router.get("/v1/status", response_model=Report)
@@ -42,7 +38,12 @@ async def status(parameters: _OfWorkspace, asked: Reading) -> Response:
 @router.get("/v1/failed", response_model=Report)
 async def failed(parameters: _OfWorkspace, asked: Owning) -> Response:
     """The files that could not be read, or not all of them, and why. For the owner."""
-    return json_response(await asked.run(lambda: _failed(asked, parameters.workspace)))
+
+    def failed(engine: Engine) -> dict[str, object]:
+        entries = [{"path": one.path, "reason": one.reason, "detail": one.detail} for one in engine.failed()]
+        return {"failed_paths": entries}
+
+    return await asked.report(parameters.workspace, failed)
 
 
 @router.get("/v1/workspaces", response_model=Report)
@@ -60,7 +61,12 @@ async def index(body: IndexBody, asked: Writing) -> Response:
 
     `started` is false when a run is under way already.
     """
-    return json_response(await asked.run(lambda: _indexed(asked, body.workspace)), status=202)
+
+    def started() -> bytes:
+        has_begun = asked.runs.start(body.workspace)
+        return report_text({"started": has_begun, "indexing": asked.runs.account(body.workspace)})
+
+    return json_response(await asked.run(started), status=202)
 
 
 def _status(asked: Asked, workspace: str) -> bytes:
@@ -78,12 +84,6 @@ def _status(asked: Asked, workspace: str) -> bytes:
     return report_text({**told, **more})
 
 
-def _failed(asked: Asked, workspace: str) -> bytes:
-    with asked.host.opened(asked.caller, workspace) as engine:
-        entries = [{"path": one.path, "reason": one.reason, "detail": one.detail} for one in engine.failed()]
-    return report_text({"failed_paths": entries})
-
-
 def _listed(asked: Asked) -> bytes:
     caller, served = asked.caller, asked.host.default
     listed: list[dict[str, Any]] = []
@@ -96,8 +96,3 @@ def _listed(asked: Asked) -> bytes:
             # Neither how much there is, which counts what they may not see, nor where: one without a name goes by it.
             listed.append({"name": one.name if may_name else "", "is_default": is_default})
     return report_text({"workspaces": listed})
-
-
-def _indexed(asked: Asked, workspace: str) -> bytes:
-    started = asked.runs.start(workspace)
-    return report_text({"started": started, "indexing": asked.runs.account(workspace)})

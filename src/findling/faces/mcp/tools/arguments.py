@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -133,12 +133,6 @@ _MaxChars = Annotated[int, Field(ge=1000, le=_MOST_CHARS)]
 _MaxTokens = Annotated[int | None, Field(ge=250, le=_MOST_CHARS, description="instead of max_chars")]
 
 
-def _sizes(asked: SearchArguments | SimilarArguments) -> tuple[int, int | None]:
-    """The limits of characters and tokens; where only tokens are limited, characters are not."""
-    is_free = asked.max_tokens is not None and "max_chars" not in asked.model_fields_set
-    return 1 << 62 if is_free else asked.max_chars, asked.max_tokens
-
-
 class _Query(Arguments):
     """The question itself."""
 
@@ -152,25 +146,21 @@ class _Query(Arguments):
 _KINDS: dict[str, Any] = {"switch": bool, "count": int, "number": float, "text": str, "texts": _Names}
 
 
-def with_knobs(base: type[Arguments], knobs: Iterable[Knob]) -> type[Arguments]:
-    """Arguments with those knobs of the plan that the tool shows; `auto` leaves a choice to the profile."""
-    fields: dict[str, Any] = {}
-    for knob in knobs:
-        if knob.mcp and knob.choices:
-            choices = tuple(dict.fromkeys(("auto", *knob.choices)))
-            fields[knob.name] = (Annotated[Literal[choices], Field(description=knob.mcp)], "auto")
-        elif knob.mcp:
-            is_bounded = knob.kind in ("count", "number")
-            limits: dict[str, Any] = {"ge": knob.minimum, "le": knob.maximum} if is_bounded else {}
-            inner: Any = Annotated[_KINDS[knob.kind], Field(**limits)]
-            fields[knob.name] = (inner | None, Field(default=None, description=knob.mcp))
-    return create_model("Shown", __base__=base, **fields)
+def _shown(knob: Knob) -> tuple[Any, Any]:
+    """A knob of the plan as an argument; `auto` leaves a choice to the profile."""
+    if knob.choices:
+        choices = tuple(dict.fromkeys(("auto", *knob.choices)))
+        return Annotated[Literal[choices], Field(description=knob.mcp)], "auto"
+    is_bounded = knob.kind in ("count", "number")
+    limits: dict[str, Any] = {"ge": knob.minimum, "le": knob.maximum} if is_bounded else {}
+    inner: Any = Annotated[_KINDS[knob.kind], Field(**limits)]
+    return inner | None, Field(default=None, description=knob.mcp)
 
 
-_SHOWN = with_knobs(_Query, KNOBS.values())
+_KNOBS: dict[str, Any] = {knob.name: _shown(knob) for knob in KNOBS.values() if knob.mcp}
 
 
-class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
+class SearchArguments(create_model("Shown", __base__=_Query, **_KNOBS)):  # type: ignore[misc]
     """Arguments of `search`."""
 
     filters: Annotated[SearchFilters, BeforeValidator(_as_object)] = SearchFilters()
@@ -186,13 +176,9 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
     max_chars: _MaxChars = 8000
     max_tokens: _MaxTokens = None
 
-    def sizes(self) -> tuple[int, int | None]:
-        """The limits of the answer, in characters and in tokens."""
-        return _sizes(self)
-
     def to_changes(self) -> dict[str, Any]:
         """Fields of the plan that were given another value than that of the profile."""
-        shown = {name: getattr(self, name) for name in _SHOWN.model_fields.keys() - _Query.model_fields.keys()}
+        shown = {name: getattr(self, name) for name in _KNOBS}
         return {name: value for name, value in shown.items() if value not in (None, "auto")}
 
     def to_filters(self) -> Filters:
@@ -231,10 +217,6 @@ class SimilarArguments(Arguments):
     limit: _Limit = 10
     max_chars: _MaxChars = 8000
     max_tokens: _MaxTokens = None
-
-    def sizes(self) -> tuple[int, int | None]:
-        """The limits of the answer, in characters and in tokens."""
-        return _sizes(self)
 
 
 class GrepArguments(Arguments):
@@ -307,6 +289,12 @@ class MemoryArguments(Arguments):
 
 class NoArguments(Arguments):
     """For tools that take nothing."""
+
+
+def sizes(asked: SearchArguments | SimilarArguments) -> tuple[int, int | None]:
+    """The limits of characters and tokens; where only tokens are limited, characters are not."""
+    is_free = asked.max_tokens is not None and "max_chars" not in asked.model_fields_set
+    return 1 << 62 if is_free else asked.max_chars, asked.max_tokens
 
 
 def read_arguments(kind: type[Arguments], given: object) -> Arguments:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from findling.domain.values import counted
+from findling.faces.mcp.tool_context import Desk
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS, cut, without_empty
 
 _ASCII_PER_TOKEN = 4
@@ -37,6 +38,12 @@ class Budget(NamedTuple):
         """Whether a document, as compact JSON, keeps to it."""
         text = compact_json(document)
         return len(text) <= self.chars and count_tokens(text) <= self.tokens
+
+
+def budget_of(desk: Desk, chars: int = _UNLIMITED, tokens: int | None = None) -> Budget:
+    """The limits of an answer: those that were asked for, within that of the setting."""
+    allowed = desk.settings["mcp.max_tokens"]
+    return Budget(min(allowed, tokens or allowed), chars)
 
 
 def compact_json(document: object) -> str:
@@ -75,11 +82,11 @@ def fit_answer(
 
     lean = [_lean(result) for result in results]
 
-    def most(limits: Budget) -> int:
-        return _most(len(lean), lambda count: limits.allows(said(lean[:count])))
+    def fitting(limits: Budget) -> int:
+        return most(len(lean), lambda count: limits.allows(said(lean[:count])))
 
     # Where tokens alone would allow more results, it is the characters that are too few.
-    count, by_tokens = most(budget), most(Budget(budget.tokens, _UNLIMITED))
+    count, by_tokens = fitting(budget), fitting(Budget(budget.tokens, _UNLIMITED))
     smaller = [lean[:count]] if count >= min(_FEW, len(lean)) else list(_smaller(lean[:_FEW], best)) or [[]]
     for kept in smaller:
         fitted = said(kept, more_chars=by_tokens > len(kept))
@@ -122,7 +129,7 @@ def fit_text(document: dict[str, Any], key: str, budget: Budget) -> dict[str, An
     longest = min(len(text), budget.tokens * _ASCII_PER_TOKEN, budget.chars)
     if longest == len(text) and budget.allows(document):
         return document
-    size = max(_most(longest, lambda count: budget.allows({**document, key: text[:count]})), _LEAST_TEXT)
+    size = max(most(longest, lambda count: budget.allows({**document, key: text[:count]})), _LEAST_TEXT)
     return {**document, key: text[: end_of_line(text, size)]}
 
 
@@ -205,7 +212,7 @@ def _told(
     return f"{', '.join(parts)}{how}"
 
 
-def _most(upper: int, fits: Callable[[int], bool]) -> int:
+def most(upper: int, fits: Callable[[int], bool]) -> int:
     """The largest number up to `upper` that fits, -1 for none; all numbers below one that fits do so, too."""
     low, high = -1, upper
     while low < high:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -10,7 +11,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.reports import ExpressionError, GrepAnswer, GrepRequest, MatchedFile, Progress, RelatedPassage
 from findling.domain.strangers import checked_pattern
 from findling.domain.values import counted
-from findling.faces.mcp.tool_context import Desk, naming
+from findling.faces.mcp.tool_context import Desk, naming, tool
 from findling.faces.mcp.tools.arguments import (
     GlobArguments,
     GrepArguments,
@@ -18,7 +19,7 @@ from findling.faces.mcp.tools.arguments import (
     RefsArguments,
     RelatedArguments,
 )
-from findling.faces.mcp.tools.budget import Budget
+from findling.faces.mcp.tools.budget import Budget, budget_of, most
 from findling.faces.mcp.tools.tool_results import cut
 
 _LONGEST_LINE, _LONGEST_NAME = 300, 100
@@ -62,15 +63,18 @@ class RelatedResult(TypedDict):
     truncated: bool
 
 
-def check_grep(desk: Desk, asked: GrepArguments) -> None:
-    """Raises DeniedError for one who may not read, InvalidValueError for a pattern that could take for ever."""
-    desk.check("read")
+def _check_grep(desk: Desk, asked: GrepArguments) -> None:
+    """Raises InvalidValueError for a pattern that could take for ever."""
     if not asked.fixed:
         checked_pattern(asked.pattern, is_owner=desk.caller.is_owner, name="pattern")
 
 
-def grep_lines(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -> dict[str, Any]:
-    """All lines that match, as `path` → lines; lines around a match have a `-` behind their number."""
+@tool(GrepResult, wants_latest=True, check=_check_grep)
+def grep(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """Every line that matches a regular expression, complete and unranked.
+
+    Use it for a known name, call or message, and to count or list all uses; use search when you do not know the words.
+    """
     request = GrepRequest(
         patterns=(asked.pattern,),
         fixed=asked.fixed,
@@ -91,28 +95,31 @@ def grep_lines(desk: Desk, asked: GrepArguments, on_progress: Progress | None) -
                 error.message, hint="fixed: true searches for the characters as they are"
             ) from error
         client.finish()
-    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
-    return _fitted(answer, [str(one) for one in answer.degraded], budget)
+    return _matches(answer, budget_of(desk, asked.max_chars))
 
 
-def glob_files(desk: Desk, asked: GlobArguments, on_progress: Progress | None) -> dict[str, Any]:
-    """The files that a glob names, as many as fit."""
+@tool(GlobResult, wants_latest=True)
+def glob(desk: Desk, asked: GlobArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """Every indexed file whose path matches a gitignore glob. Use it to find files by name."""
     with desk.reading() as client:
         answer = client.glob(asked.pattern, within=asked.path.strip("/"), newest=asked.newest, limit=asked.limit)
-    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
     paths = [file.path for file in answer.files]
 
     def told(count: int) -> dict[str, Any]:
         return {"files": paths[:count], "total": answer.total, "truncated": count < answer.total}
 
-    return told(_most(len(paths), lambda count: budget.allows(told(count))))
+    return _most(len(paths), told, budget_of(desk, asked.max_chars))
 
 
-def list_refs(desk: Desk, asked: RefsArguments, on_progress: Progress | None) -> dict[str, Any]:
+@tool(
+    RefsResult,
+    "Who defines, imports, calls or uses a name in code, complete. Use it instead of grep for names.",
+    wants_latest=True,
+)
+def refs(desk: Desk, asked: RefsArguments, on_progress: Progress | None) -> dict[str, Any]:
     """The lines with a name by their kinds, each as `path:line symbol: text`; as many as fit, definitions first."""
     with desk.reading() as client:
         answer = client.refs(asked.name, within=asked.path.strip("/"), limit=asked.limit, notes=desk.notes)
-    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
     degraded = [str(one) for one in answer.degraded]
     found = answer.references
 
@@ -123,14 +130,14 @@ def list_refs(desk: Desk, asked: RefsArguments, on_progress: Progress | None) ->
             kinds[one.kind].append(f"{one.path}:{one.line}{symbol}: {cut(one.text, _LONGEST_LINE)}")
         return {**kinds, "total": answer.total, "truncated": count < answer.total, "degraded": degraded}
 
-    return told(_most(len(found), lambda count: budget.allows(told(count))))
+    return _most(len(found), told, budget_of(desk, asked.max_chars))
 
 
-def outline_file(desk: Desk, asked: OutlineArguments, on_progress: Progress | None) -> dict[str, Any]:
-    """The definitions of a file, each as `first-last: signature`, indented by their level; as many as fit."""
+@tool(OutlineResult)
+def outline(desk: Desk, asked: OutlineArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """The definitions of a code file with their lines. Use it before fetch on a large file."""
     with desk.reading() as client, naming("glob lists the paths that are"):
         answer = client.outline(asked.id)
-    budget = Budget(desk.settings["mcp.max_tokens"], asked.max_chars)
     rows = [
         f"{'  ' * one.level}{one.line}-{one.end}: {cut(one.signature, _LONGEST_LINE)}" for one in answer.definitions
     ]
@@ -138,11 +145,12 @@ def outline_file(desk: Desk, asked: OutlineArguments, on_progress: Progress | No
     def told(count: int) -> dict[str, Any]:
         return {"path": answer.path, "definitions": rows[:count], "truncated": count < len(rows)}
 
-    return told(_most(len(rows), lambda count: budget.allows(told(count))))
+    return _most(len(rows), told, budget_of(desk, asked.max_chars))
 
 
-def relate_things(desk: Desk, asked: RelatedArguments, on_progress: Progress | None) -> dict[str, Any]:
-    """Each path, or each name and document around one thing, with a line `path:line: text` for every proof."""
+@tool(RelatedResult)
+def related(desk: Desk, asked: RelatedArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """The paths that connect two things, each step with its proof; without to, what is around one."""
     with desk.reading() as client:
         answer = client.related(asked.of, asked.to, limit=asked.limit)
         client.finish()
@@ -155,12 +163,11 @@ def relate_things(desk: Desk, asked: RelatedArguments, on_progress: Progress | N
     notes += dict.fromkeys(map(str, [*desk.notes, *answer.degraded]))
     if not found and not notes:
         notes = ["nothing connects them" if answer.to else "nothing is connected to it"]
-    budget = Budget(desk.settings["mcp.max_tokens"], 1 << 62)
 
     def told(count: int) -> dict[str, Any]:
         return {"found": found[:count], "notes": notes, "truncated": count < len(found)}
 
-    return told(_most(len(found), lambda count: budget.allows(told(count))))
+    return _most(len(found), told, budget_of(desk))
 
 
 def _proof(passage: RelatedPassage) -> str:
@@ -168,8 +175,9 @@ def _proof(passage: RelatedPassage) -> str:
     return f"{passage.path or passage.rid}{where}: {cut(passage.text, _LONGEST_LINE)}"
 
 
-def _fitted(answer: GrepAnswer, degraded: list[str], budget: Budget) -> dict[str, Any]:
-    """The answer with as many lines as the budget allows, from the first file on."""
+def _matches(answer: GrepAnswer, budget: Budget) -> dict[str, Any]:
+    """The lines as `path` → lines, as many as the budget allows, from the first file on."""
+    degraded = [str(one) for one in answer.degraded]
     facts = {"files": len(answer.files), "lines": answer.total}
     rows = [(file, row) for file in answer.files for row in _rows(file)]
 
@@ -186,11 +194,11 @@ def _fitted(answer: GrepAnswer, degraded: list[str], budget: Budget) -> dict[str
         cut_off = {"truncated": is_cut, "left_out": left_out}
         return {"matches": matches, **facts, **cut_off, "strategy": answer.strategy, "degraded": degraded}
 
-    return told(_most(len(rows), lambda count: budget.allows(told(count))))
+    return _most(len(rows), told, budget)
 
 
 def _rows(file: MatchedFile) -> list[str | int]:
-    """The lines of a file, each with its number in front; its count where no lines were asked for."""
+    """The lines of a file, a `-` behind the numbers of those around a match; its count without lines."""
     if not file.lines:
         return [file.total]
     marks = (":" if line.is_match else "-" for line in file.lines)
@@ -200,10 +208,6 @@ def _rows(file: MatchedFile) -> list[str | int]:
     ]
 
 
-def _most(upper: int, fits: Any) -> int:
-    """The largest number up to `upper` that fits; 0 where none does."""
-    low, high = 0, upper
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+def _most(upper: int, told: Callable[[int], dict[str, Any]], budget: Budget) -> dict[str, Any]:
+    """The answer with as many rows as the budget allows."""
+    return told(max(most(upper, lambda count: budget.allows(told(count))), 0))

@@ -10,9 +10,9 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import DECISIONS
 from findling.domain.reports import Progress
 from findling.domain.values import plain
-from findling.faces.mcp.tool_context import Desk
+from findling.faces.mcp.tool_context import Desk, tool
 from findling.faces.mcp.tools import arguments as given
-from findling.faces.mcp.tools.budget import Budget
+from findling.faces.mcp.tools.budget import budget_of, most
 from findling.service.content.memories import WorkspaceMemories
 
 
@@ -30,43 +30,32 @@ class MemoryResult(TypedDict):
 _SHOWN = ("rid", "text", "score", "since", "until", "source")
 
 
-def remember_text(desk: Desk, asked: given.RememberArguments, on_progress: Progress | None) -> dict[str, Any]:
-    """Keep a text for the caller."""
+@tool(RememberResult, writes=True, is_offered=lambda desk: desk.may_remember)
+def remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """Keep a short text for later. The same in other words updates it, a newer value supersedes it."""
     desk.check("write")
     principals = desk.caller.principals
     # Somebody with limited rights shares what they remember with nobody else: they are not told who there is.
     own = None if principals is None else [one for one in principals if one.startswith("user:")] or principals
     with desk.connect() as client:
-        memory = client.engine.memories.remember(
-            asked.text,
-            importance=asked.importance,
-            tags=asked.tags,
-            author=desk.caller.name,
-            visibility=own,
-            source=asked.source,
-            until=asked.until,
-            principals=principals,
+        kept = client.engine.memories.remember(
+            **asked.model_dump(), author=desk.caller.name, visibility=own, principals=principals
         )
-    notes = [f"it supersedes {memory.supersedes}"] if memory.supersedes else []
-    notes += [f"memory undo {memory.rid} takes that back"] if memory.undo else []
-    notes += [f"it may not hold together with {rid}: memory review" for rid in memory.conflicts]
-    return {"id": memory.rid, "outcome": memory.outcome, "note": "; ".join(notes)}
+    notes = [f"it supersedes {kept.supersedes}"] if kept.supersedes else []
+    notes += [f"memory undo {kept.rid} takes that back"] if kept.undo else []
+    notes += [f"it may not hold together with {rid}: memory review" for rid in kept.conflicts]
+    return {"id": kept.rid, "outcome": kept.outcome, "note": "; ".join(notes)}
 
 
-def work_on_memories(desk: Desk, asked: given.MemoryArguments, on_progress: Progress | None) -> dict[str, Any]:
-    """Recall, look back, review, decide or undo."""
+@tool(MemoryResult, writes=True, is_offered=lambda desk: desk.may_remember)
+def memory(desk: Desk, asked: given.MemoryArguments, on_progress: Progress | None) -> dict[str, Any]:
+    """Recall memories of a day; review conflicts; decide on a newer (text) and an older id; history, undo."""
     desk.check("read" if asked.action in ("recall", "history", "review") else "write")
     with desk.connect() as client:
         rows, notes = _rows(client.engine.memories, asked, desk.caller.principals)
-    budget = Budget(desk.settings["mcp.max_tokens"], 1 << 62)
-    result: dict[str, Any] = {"rows": [], "notes": notes}
-    for row in rows:
-        longer = {**result, "rows": [*result["rows"], row]}
-        if not budget.allows(longer):
-            result["notes"] = [*notes, f"{len(rows) - len(result['rows'])} more"]
-            break
-        result = longer
-    return result
+    budget = budget_of(desk)
+    count = max(most(len(rows), lambda count: budget.allows({"rows": rows[:count], "notes": notes})), 0)
+    return {"rows": rows[:count], "notes": [*notes, f"{len(rows) - count} more"] if count < len(rows) else notes}
 
 
 def _rows(

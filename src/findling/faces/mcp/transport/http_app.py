@@ -14,11 +14,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from functools import cache
 from socket import socket
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
 import anyio
-from anyio.to_thread import run_sync
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.routing import Route
@@ -36,10 +35,8 @@ _Result = TypeVar("_Result")
 _log = logging.getLogger("findling.mcp")
 
 
-class CallersRunner(Protocol):
-    """Does work of a caller that blocks where it holds up nobody else."""
-
-    def __call__(self, caller: Caller, work: Callable[[], _Result], /) -> Awaitable[_Result]: ...
+CallersRunner = Callable[[Caller, Callable[[], Any]], Awaitable[Any]]
+"""Does work of a caller that blocks where it holds up nobody else."""
 
 
 class McpApp(NamedTuple):
@@ -59,7 +56,7 @@ class _Sender(NamedTuple):
 _sender: ContextVar[_Sender] = ContextVar("_sender")
 
 
-def mcp_app(host: Host, run: CallersRunner | None = None, *, path: str = "/mcp", lines: socket | None = None) -> McpApp:
+def mcp_app(host: Host, run: CallersRunner, *, lines: socket | None = None) -> McpApp:
     """The MCP server of a host; `run` does the work of a caller, `lines` listens for processes of the owner.
 
     The guard in front checks each request of HTTP, above all its Host and Origin, and puts the caller into
@@ -83,7 +80,7 @@ def mcp_app(host: Host, run: CallersRunner | None = None, *, path: str = "/mcp",
                 listening.close()
             connections.cancel_scope.cancel()
 
-    return McpApp(Route(path, endpoint=_Endpoint(manager)), lifespan)
+    return McpApp(Route("/mcp", endpoint=_Endpoint(manager)), lifespan)
 
 
 class _Endpoint:
@@ -107,7 +104,7 @@ def _desk(host: Host, sender: _Sender) -> Desk:
 
 
 async def _serve_process(
-    host: Host, run: CallersRunner | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    host: Host, run: CallersRunner, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
     """Serve a process of the owner; its first line has a path, principals for whom it asks, and settings."""
     try:
@@ -130,11 +127,8 @@ def _local_desk(host: Host, path: str, caller: Caller, document: dict[str, Any])
     )
 
 
-def _runner(run: CallersRunner | None, caller: Caller | None = None) -> Runner:
-    if run is None:
-        return run_sync
-
-    async def as_caller(work: Callable[[], _Result], /) -> _Result:
-        return await run(caller or _sender.get().caller, work)
+def _runner(run: CallersRunner, caller: Caller | None = None) -> Runner:
+    def as_caller(work: Callable[[], _Result], /) -> Awaitable[_Result]:
+        return run(caller or _sender.get().caller, work)
 
     return as_caller

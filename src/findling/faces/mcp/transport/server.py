@@ -27,12 +27,12 @@ from findling import __version__
 from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.reports import IndexProgress, Progress
 from findling.domain.results import Degradation
-from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
+from findling.faces.mcp.tool_context import Desk, Tool, for_caller, naming, told
 from findling.faces.mcp.tools.arguments import Arguments, input_schema, output_schema, read_arguments
 from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, fit_text
 from findling.faces.mcp.tools.instructions import make_instructions, status_document
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS
-from findling.faces.mcp.tools.tools import Tool, offered_tools
+from findling.faces.mcp.tools.tools import offered_tools
 from findling.service.agents.savings import note_answer
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
@@ -218,6 +218,8 @@ def _prepare(name: str, arguments: dict[str, Any], desk: Desk) -> _Call:
         known = ", ".join(tool.name for tool in offered)
         raise NotFoundError(f"there is no tool {name:.60}", hint=f"there are: {known}")
     asked = read_arguments(tool.arguments, arguments)
+    if not tool.writes:
+        desk.check("read")
     tool.check(desk, asked)
     if not tool.writes and not (tool.wants_latest and desk.looks_first):
         return _Call(desk, tool, asked, None)

@@ -13,22 +13,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import FindlingError, UsageError
-from findling.domain.values import closest_name
+from findling.domain.values import closest_name, plain
 from findling.faces.cli.commands.admin.mcp import own_command, require_extra, skill_text
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls_in_lines, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
+from findling.faces.cli.request.options import command_group, json_option, resolve
 from findling.service.agents.agent_table import AGENTS, SCOPES, seen_here
 
 if TYPE_CHECKING:
     from findling.service.agents.installing import Drafts, FileChange
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={"uninstall": "findling agents install --remove", "savings": "findling agents list --savings"},
-)
+@command_group(uninstall="findling agents install --remove", savings="findling agents list --savings")
 def agents() -> None:
     """Have coding agents search with findling.
 
@@ -90,11 +86,9 @@ def _uninstall(names: tuple[str, ...], scope: str, *, dry_run: bool) -> int:
     root = Path.cwd()
     chosen = _chosen(names, scope) if names else [name for name, agent in AGENTS.items() if agent.files(scope)]
     others = [name for name in AGENTS if name not in chosen]
-
-    def plan(name: str, drafts: Drafts) -> list[FileChange]:
-        return plan_uninstall(name, scope, root, drafts, others)
-
-    return _carry_out(chosen, plan, root, dry_run=dry_run)
+    return _carry_out(
+        chosen, lambda name, drafts: plan_uninstall(name, scope, root, drafts, others), root, dry_run=dry_run
+    )
 
 
 @agents.command("list")
@@ -114,12 +108,7 @@ def _list(savings: bool, as_json: bool) -> int:
     for name, agent in AGENTS.items():
         states = {scope: agent_state(name, scope, root) for scope in SCOPES}
         told = {
-            scope: {
-                "settings": str(state.settings),
-                "entry": state.entry,
-                "instructions": str(state.instructions or ""),
-                "instructed": state.instructed,
-            }
+            scope: {**plain(state), "instructions": str(state.instructions or "")}
             for scope, state in states.items()
             if state is not None
         }

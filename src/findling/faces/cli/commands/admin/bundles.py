@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +15,8 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, show_controls
-from findling.faces.cli.request.options import (
-    at_store,
-    compact_in_background,
-    json_option,
-    opened,
-    path_argument,
-    resolve,
-    workspace_option,
-)
+from findling.faces.cli.request.options import at_store, compact_in_background, json_option, opened, path_argument
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -39,17 +33,15 @@ if TYPE_CHECKING:
 @click.option("--max-size", metavar="SIZE", help="The largest page to write, such as 80MB; 50MB.")
 @click.option("-f", "--force", is_flag=True, help="Take the place of a bundle that is there.")
 @json_option
-@workspace_option
+@at_workspace
 def export(
+    place: GivenPlace,
     target: str,
-    path: str,
-    no_vectors: bool,
     principals: tuple[str, ...],
-    title: str,
-    max_size: str | None,
+    no_vectors: bool,
     force: bool,
     as_json: bool,
-    workspace: str | None,
+    **page: Any,
 ) -> int:
     """Write the index of PATH to the folder, .zip or .html TARGET.
 
@@ -58,15 +50,15 @@ def export(
     may see and nothing of anything else. A folder of a workspace gives its files alone, without decisions, chats and
     memories.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with place.opened() as engine:
         if engine.scope:
             whole = f"findling export {target} {engine.root}"
             note(f"only the files of {engine.asked}", f"{whole} for the whole workspace")
         if target.endswith((".html", ".htm")):
             if no_vectors or force:
                 raise UsageError("a page goes with neither --no-vectors nor --force", hint="findling export --help")
-            return _export_page(engine, target, principals, title, max_size, as_json)
-        if title or max_size:
+            return _export_page(engine, target, principals, as_json, **page)
+        if any(page.values()):
             raise UsageError("--title and --max-size are for pages", hint="findling export TARGET.html")
         from findling.service.export.bundles import export_bundle
 
@@ -91,18 +83,8 @@ def export(
 )
 @click.option("--full", is_flag=True, help="Read all rows in spite of a cursor, and delete those that are gone.")
 @json_option
-@workspace_option
-def import_(
-    bundle: str | None,
-    root: str | None,
-    merge: bool,
-    replace: bool,
-    trust: str,
-    url: str | None,
-    as_json: bool,
-    workspace: str | None,
-    **rows: Any,
-) -> int:
+@at_workspace
+def import_(place: GivenPlace, bundle: str | None, url: str | None, as_json: bool, **given: Any) -> int:
     """Make a workspace of BUNDLE, or import rows of a database.
 
     A bundle may come from a stranger: its content is imported, and you alone may see it. --trust rights also takes
@@ -117,20 +99,29 @@ def import_(
     otherwise; a cursor is a column that grows with every change, from which the next run reads on. Let PGPASSWORD or
     ~/.pgpass give the password: other users of the machine see what you type.
     """
-    settings = at_store(resolve(".", workspace=workspace), creates=True)
+    settings = at_store(place.settings, creates=True)
+    of_rows = [name for name, value in given.items() if name in ("mapping", "full") and value]
     if url is not None:
-        if bundle or root or merge or replace or trust:
+        if bundle or given["root"] or given["merge"] or given["replace"] or given["trust"]:
             raise UsageError("--from-postgres goes with no bundle, --root, --merge or --trust", hint=_HELP)
-        return _import_rows(url, rows, as_json, settings)
-    if named := [name for name, value in rows.items() if value]:
-        raise UsageError(f"--{named[0]} is for rows of a database", hint="--from-postgres URL")
+        return _import_rows(url, given["mapping"], given["full"], as_json, settings)
+    if of_rows:
+        raise UsageError(f"--{of_rows[0]} is for rows of a database", hint="--from-postgres URL")
     if not bundle:
         raise UsageError("there is nothing to import", hint="findling import BUNDLE, or --from-postgres URL")
+    return _import_bundle(bundle, as_json, settings, given)
+
+
+_HELP = "findling import --help"
+
+
+def _import_bundle(bundle: str, as_json: bool, settings: Settings, given: Mapping[str, Any]) -> int:
+    root, merge, replace = given["root"], given["merge"], given["replace"]
     if replace and not merge:
         raise UsageError("--replace is for --merge", hint=f"findling import {bundle} --merge --replace")
     from findling.service.export.bundles import import_bundle
 
-    trusted = [name.strip() for name in trust.split(",") if name.strip()]
+    trusted = [name.strip() for name in given["trust"].split(",") if name.strip()]
     report = import_bundle(bundle, root=root, merge=merge, replaces=replace, trust=trusted, settings=settings)
     for name, what in report.left_out.items():
         note(f"left out: {', '.join(what)}", f"--trust {name}, if you trust where it comes from" if name else "")
@@ -142,30 +133,21 @@ def import_(
     return 0
 
 
-_HELP = "findling import --help"
-
-
-def _import_rows(url: str, rows: dict[str, Any], as_json: bool, settings: Settings) -> int:
+def _import_rows(url: str, given: Sequence[str], full: bool, as_json: bool, settings: Settings) -> int:
     from findling.service.content.rows import RowReport, WorkspaceRows, mapping_of
 
-    pairs = [one for one in rows["mapping"] if "=" in one]
-    files = [Path(one) for one in rows["mapping"] if "=" not in one]
+    pairs = [one for one in given if "=" in one]
+    files = [Path(one) for one in given if "=" not in one]
     if len(files) > 1:
         raise UsageError("one file says the mapping", hint=f"leave out --mapping {files[1]}")
-    full = rows["full"]
     mapping = mapping_of(dict(one.split("=", 1) for one in pairs), files[0] if files else None)
-    report: RowReport | None = None
-
-    def keep(done: RowReport) -> None:
-        nonlocal report
-        report = done
-
+    latest: deque[RowReport] = deque(maxlen=1)
     with opened(".", settings) as engine:
         try:
-            report = WorkspaceRows(engine.writer).add(url, mapping, full=full, on_progress=keep)
+            report = WorkspaceRows(engine.writer).add(url, mapping, full=full, on_progress=latest.append)
         except FindlingError:
-            if report is not None:
-                note(f"imported before the error: {counted(report.read, 'row')}, {report.changed:,} new or changed")
+            for done in latest:
+                note(f"imported before the error: {counted(done.read, 'row')}, {done.changed:,} new or changed")
             raise
         compact_in_background(engine, settings)
     for left_out in report.notes:
@@ -189,20 +171,14 @@ def _describe(report: ImportReport) -> str:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    words = {
-        "resources": "resource",
-        "chunks": "chunk",
-        "vectors": "vector",
-        "relations": "relation",
-        "glossary": "term",
-    }
+    words = {"resources": "resource", "chunks": "chunk"}
+    words |= {"vectors": "vector", "relations": "relation", "glossary": "term"}
     shown = [name for name in words if counts.get(name) or name in ("resources", "chunks")]
-    numbers = [(counts.get(name, 0), words[name]) for name in shown]
-    return ", ".join(f"{number:,} {word}{'' if number == 1 else 's'}" for number, word in numbers)
+    return ", ".join(counted(counts.get(name, 0), words[name]) for name in shown)
 
 
 def _export_page(
-    engine: Engine, target: str, principals: tuple[str, ...], title: str, max_size: str | None, as_json: bool
+    engine: Engine, target: str, principals: tuple[str, ...], as_json: bool, *, title: str, max_size: str | None
 ) -> int:
     from findling.service.export.browser_bundle import MAX_PAGE_BYTES, export_html
     from findling.service.export.bundles import sight_of

@@ -8,7 +8,7 @@ import click
 
 from findling.domain.errors import FindlingError, InvalidValueError, UntrustedSettingError, UsageError
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option
+from findling.faces.cli.request.options import command_group, json_option
 from findling.service.settings.setting_files import format_value, read_file, set_value, unset_value
 from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import (
@@ -30,11 +30,7 @@ _project_option = click.option(
 )
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={"path": "findling config show --path", "unset": "findling config remove KEY"},
-)
+@command_group(path="findling config show --path", unset="findling config remove KEY")
 def config() -> None:
     """Show and change settings.
 
@@ -58,14 +54,11 @@ def _show(key: str | None, paths: bool, as_json: bool) -> int:
         return 0
     settings = load_settings()
     names = [get_setting(key).name] if key else [setting.name for setting in SETTINGS]
-    if as_json:
-        from findling.faces.cli.output.json_output import write_json
+    from findling.faces.cli.output.json_output import write_report
 
-        shown = {name: {"value": _shown(name, settings[name]), "origin": settings.origin(name)} for name in names}
-        write_json(settings=shown)
-    else:
-        for name in names:
-            write(f"{name} = {format_value(_shown(name, settings[name]))}  # {settings.origin(name)}\n")
+    shown = {name: {"value": _shown(name, settings[name]), "origin": settings.origin(name)} for name in names}
+    lines = [f"{name} = {format_value(one['value'])}  # {one['origin']}\n" for name, one in shown.items()]
+    write_report(as_json, {"settings": shown}, "".join(lines))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,18 +11,10 @@ from findling.domain.errors import UsageError
 from findling.domain.permissions import UNSET, is_principal
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import (
-    GroupWithMoves,
-    json_option,
-    name_from_root,
-    opened,
-    place_option,
-    resolve,
-)
+from findling.faces.cli.request.options import command_group, json_option, name_from_root
+from findling.faces.cli.request.place import GivenPlace, place_option
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from findling.service.engine.engine import Engine
     from findling.service.index.permissions import WorkspacePermissions
 
@@ -31,17 +23,13 @@ _ALL_ELSE = "what has no list of its own"
 _VERBS = {"member": "is a member of", "viewer": "may see", "denied": "must not see"}
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={
-        "join": "findling permissions share GROUP PRINCIPAL",
-        "leave": "findling permissions share GROUP PRINCIPAL --remove",
-        "unshare": "findling permissions share TARGET PRINCIPAL --remove",
-        "deny": "findling permissions share TARGET '!PRINCIPAL'",
-        "undeny": "findling permissions share TARGET '!PRINCIPAL' --remove",
-        "policy": "findling permissions share '*' everyone, or '!everyone'; findling permissions list shows it",
-    },
+@command_group(
+    join="findling permissions share GROUP PRINCIPAL",
+    leave="findling permissions share GROUP PRINCIPAL --remove",
+    unshare="findling permissions share TARGET PRINCIPAL --remove",
+    deny="findling permissions share TARGET '!PRINCIPAL'",
+    undeny="findling permissions share TARGET '!PRINCIPAL' --remove",
+    policy="findling permissions share '*' everyone, or '!everyone'; findling permissions list shows it",
 )
 def permissions() -> None:
     """Say who may see what; the owner of a workspace sees everything.
@@ -60,12 +48,12 @@ def permissions() -> None:
 @permissions.command("list")
 @json_option
 @place_option
-def _list(as_json: bool, **place: Any) -> int:
+def _list(as_json: bool, place: GivenPlace) -> int:
     """List memberships and rights, and who sees what has no list of its own.
 
     Exit code: 0 there are some, 1 there are none.
     """
-    with _opened(**place) as engine:
+    with place.opened() as engine:
         relations = engine.permissions.relations()
         policy = engine.permissions.policy() or engine.writer.settings["permissions.unset"]
     if as_json:
@@ -84,7 +72,7 @@ def _list(as_json: bool, **place: Any) -> int:
 @click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
 @click.option("--remove", is_flag=True, help="Take it back; exit code 1 where there was nothing.")
 @place_option
-def _share(target: str, principals: tuple[str, ...], remove: bool, **place: Any) -> int:
+def _share(target: str, principals: tuple[str, ...], remove: bool, place: GivenPlace) -> int:
     """Let each PRINCIPAL see a file, a folder or a resource, or no longer.
 
     !PRINCIPAL is kept out, against every other right. Whoever is given a GROUP, or a role, is a member of it.
@@ -92,7 +80,7 @@ def _share(target: str, principals: tuple[str, ...], remove: bool, **place: Any)
     That holds at once, also in a running daemon, and for this workspace alone; `findling config set permissions.unset`
     changes all of them.
     """
-    with _opened(**place) as engine:
+    with place.opened() as engine:
         if target == "*":
             return _share_rest(engine.permissions, principals, remove)
         if is_principal(target):
@@ -111,8 +99,7 @@ def _share_rest(rights: WorkspacePermissions, principals: Sequence[str], remove:
     if remove or not policy:
         hint = "findling permissions share '*' everyone, or '!everyone'"
         raise UsageError("what has no list of its own is for everyone, or for its owner alone", hint=hint)
-    _tell(rights.set_policy(policy), f"{_ALL_ELSE} is left to {policy}")
-    return 0
+    return _told(rights.set_policy(policy), f"{_ALL_ELSE} is left to {policy}")
 
 
 def _join(rights: WorkspacePermissions, principal: str, group: str, remove: bool) -> int:
@@ -120,8 +107,7 @@ def _join(rights: WorkspacePermissions, principal: str, group: str, remove: bool
     if remove:
         was_none = f"{principal} was no member of {group}"
         return _told(rights.leave(principal, group), f"{principal} is no longer a member of {group}", was_none)
-    _tell(rights.join(principal, group), f"{principal} is a member of {group}")
-    return 0
+    return _told(rights.join(principal, group), f"{principal} is a member of {group}")
 
 
 def _give(engine: Engine, target: str, principals: Sequence[str], what: str, remove: bool) -> int:
@@ -136,7 +122,7 @@ def _give(engine: Engine, target: str, principals: Sequence[str], what: str, rem
         return _take_back(engine, take, target, principals, was)
     named = rights.target(name_from_root(target, engine.root))
     for principal in principals:
-        _tell(give(named, principal), f"{principal} {_VERBS[what]} {named}")
+        _told(give(named, principal), f"{principal} {_VERBS[what]} {named}")
     above, others = rights.overridden(named) if what == "viewer" and named.startswith("path:") else ("", "")
     if above:
         note(f"{others} may see the rest of {above}, but not this: the nearest folder that is shared decides")
@@ -148,12 +134,12 @@ def _give(engine: Engine, target: str, principals: Sequence[str], what: str, rem
 @click.argument("rid", metavar="RESOURCE")
 @json_option
 @place_option
-def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
+def _check(principal: str, rid: str, as_json: bool, place: GivenPlace) -> int:
     """Tell whether PRINCIPAL may see one resource, and through which groups.
 
     RESOURCE is an id, or the path of a file. Exit code: 0 yes, 1 no.
     """
-    with _opened(**place) as engine:
+    with place.opened() as engine:
         verdict = engine.permissions.check([principal], engine.resource_id(rid))
     if as_json:
         write_json(verdict)
@@ -161,10 +147,6 @@ def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
         write(f"{'yes' if verdict.may_see else 'no'}: {verdict.reason}\n")
         note(f"{principal} is {', '.join(one for one in verdict.principals if one != principal)}")
     return 0 if verdict.may_see else 1
-
-
-def _opened(path: str, workspace: str | None) -> AbstractContextManager[Engine]:
-    return opened(path, resolve(path, workspace=workspace))
 
 
 def _take_back(engine: Engine, take: Callable[[str, str], bool], name: str, principals: Sequence[str], was: str) -> int:
@@ -176,13 +158,10 @@ def _take_back(engine: Engine, take: Callable[[str, str], bool], name: str, prin
     return _told(any(done), f"{named} is no longer {was} {whom}", f"{named} was not {was} {whom}")
 
 
-def _tell(is_new: bool, what: str) -> None:
-    note(what if is_new else f"{what} already")
-
-
-def _told(is_done: bool, what: str, otherwise: str) -> int:
-    if is_done:
-        note(what)
-    else:
-        note(otherwise, "findling permissions list")
-    return 0 if is_done else 1
+def _told(is_done: bool, what: str, otherwise: str = "") -> int:
+    """Say what was done; what was so `already` is no failure, what could not be done `otherwise` is one."""
+    if is_done or not otherwise:
+        note(what if is_done else f"{what} already")
+        return 0
+    note(otherwise, "findling permissions list")
+    return 1

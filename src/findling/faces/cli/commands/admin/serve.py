@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,25 +40,16 @@ _STOPPING_S = 30.0
 @changes_option
 @workspace_option
 @yes_option
-def serve(
-    path: str | None,
-    port: str | None,
-    no_watch: bool,
-    verbose: bool,
-    print_unit: str | None,
-    stop: bool,
-    changes: tuple[str, ...],
-    workspace: str | None,
-    yes: bool,
-) -> int:
+def serve(path: str | None, print_unit: str | None, stop: bool, yes: bool, **given: Any) -> int:
     """Keep PATH and its model ready, for searches, browsers and agents.
 
     `findling search` asks a daemon that runs, which is quicker, and works the same without one. The daemon follows the
     files of PATH and the folders of `findling watch`. It ends with Ctrl-C, SIGTERM or `findling serve --stop`.
     """
-    settings = apply_changes(resolve(path or ".", in_context=True, workspace=workspace), changes)
-    if port is not None:
-        settings = settings.override_text("serve.port", port, "flag --port")
+    settings = resolve(path or ".", in_context=True, workspace=given["workspace"])
+    settings = apply_changes(settings, given["changes"])
+    if given["port"] is not None:
+        settings = settings.override_text("serve.port", given["port"], "flag --port")
     if stop:
         return _stop(settings)
     settings = at_store(settings)
@@ -68,23 +59,26 @@ def serve(
         root = engine.subject if is_followed else None
         folder, is_indexed = root or engine.root, engine.is_indexed()
     if print_unit:
-        # A unit is no place for a URL with a password: its folder has it.
-        named = settings["workspace.name"] if workspace or "FINDLING_STORE_URL" in os.environ else None
-        given = {"--port": (port,), "--workspace": (named,), "--set": changes}
-        options = [part for flag, values in given.items() for value in values if value for part in (flag, value)]
-        options += [flag for flag, is_on in (("--no-watch", no_watch), ("--verbose", verbose)) if is_on]
-        _print_unit(print_unit, root, folder, options)
+        _print_unit(print_unit, root, folder, _unit_options(settings, given))
         _note_missing_extra()
         return 0
-    if root is not None and not no_watch and not is_indexed:
+    watches, verbose = not given["no_watch"], given["verbose"]
+    if root is not None and watches and not is_indexed:
         ask_before_indexing(folder, yes)
-    run_daemon = _load_daemon()
 
     def tell(state: DaemonState) -> None:
         note(f"serving {root or folder} at {state.address}, process {state.pid}; Ctrl-C ends it")
 
-    run_daemon(settings, path, root=root, watches=not no_watch, verbose=verbose, on_listening=tell)
+    _load_daemon()(settings, path, root=root, watches=watches, verbose=verbose, on_listening=tell)
     return 0
+
+
+def _unit_options(settings: Settings, given: Mapping[str, Any]) -> list[str]:
+    # A unit is no place for a URL with a password: its folder has it.
+    named = settings["workspace.name"] if given["workspace"] or "FINDLING_STORE_URL" in os.environ else None
+    told = {"--port": (given["port"],), "--workspace": (named,), "--set": given["changes"]}
+    options = [part for flag, values in told.items() for value in values if value for part in (flag, value)]
+    return [*options, *(f"--{name.replace('_', '-')}" for name in ("no_watch", "verbose") if given[name])]
 
 
 def _load_daemon() -> Callable[..., None]:
@@ -168,27 +162,12 @@ _STOP_S = 20
 
 def systemd_unit(command: Sequence[str], environment: Mapping[str, str], about: str) -> str:
     """A unit of the user's own systemd. It needs loopback alone, so it waits for no network."""
-    lines = [
-        "[Unit]",
-        f"Description=findling: search over {about.replace('%', '%%')}",
-        "",
-        "[Service]",
-        "Type=exec",
-        f"ExecStart={' '.join(map(_quoted_argument, command))}",
-        *(f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()),
-        "Restart=on-failure",
-        "RestartSec=5",
-        "# It is no use to try again when the port is taken or another daemon runs.",
-        "RestartPreventExitStatus=2",
-        f"TimeoutStopSec={_STOP_S}",
-        "KillMode=mixed",
-        "NoNewPrivileges=yes",
-        "UMask=0077",
-        "",
-        "[Install]",
-        "WantedBy=default.target",
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    from importlib.resources import files
+
+    unit = (files(__package__) / "systemd.unit").read_text(encoding="utf-8")
+    variables = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in environment.items())
+    started = " ".join(map(_quoted_argument, command))
+    return unit.format(about=about.replace("%", "%%"), command=started, environment=variables, stop_s=_STOP_S)
 
 
 def launchd_plist(command: Sequence[str], environment: Mapping[str, str], log: str) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.permissions import ALL_WORKSPACES, SCOPES
-from findling.faces.cli.output.json_output import write_json, write_table
-from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import json_option, resolve
+from findling.faces.cli.output.json_output import write_list, write_report
+from findling.faces.cli.output.terminal import note
+from findling.faces.cli.request.options import command_group, json_option, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ _DAY_S = 86_400
 _LONGEST_DAYS = 36_500
 
 
-@click.group(no_args_is_help=False)
+@command_group()
 def token() -> None:
     """Give programs and people access to the daemon.
 
@@ -57,12 +58,7 @@ def token() -> None:
 @click.option("--days", type=click.IntRange(1, _LONGEST_DAYS), metavar="N", help="How long it is good for.")
 @json_option
 def _create(
-    name: str,
-    principals: tuple[str, ...],
-    scopes: tuple[str, ...],
-    workspaces: tuple[str, ...],
-    days: int | None,
-    as_json: bool,
+    name: str, principals: tuple[str, ...], days: int | None, as_json: bool, **good_for: tuple[str, ...]
 ) -> int:
     """Make a token and print its secret, once.
 
@@ -75,13 +71,10 @@ def _create(
     home, book = _home_and_book()
     expires_at = None if days is None else time.time() + days * _DAY_S
     whose = None if is_owner else principals
-    secret = book.create(name, principals=whose, scopes=scopes, workspaces=workspaces, expires_at=expires_at)
-    if as_json:
-        write_json(name=name, token=secret, expires_at=expires_at)
-    else:
-        write(f"{secret}\n")
+    secret = book.create(name, principals=whose, expires_at=expires_at, **good_for)
+    write_report(as_json, {"name": name, "token": secret, "expires_at": expires_at}, f"{secret}\n")
     note(f"keep the secret of {name} now: it is not shown again", f"findling token revoke {name} when it has leaked")
-    _tell_missing(workspaces, home)
+    _tell_missing(good_for["workspaces"], home)
     return 0
 
 
@@ -102,14 +95,8 @@ def _list(as_json: bool) -> int:
     Exit code: 0 there are some, 1 there are none.
     """
     accounts = _home_and_book()[1].list()
-    if as_json:
-        write_json(tokens=accounts)
-    else:
-        now = time.time()
-        write_table(_row(account, now) for account in accounts)
-        if not accounts:
-            note("there are no tokens", "findling token create NAME --as user:NAME, or --as owner")
-    return 0 if accounts else 1
+    hint = "findling token create NAME --as user:NAME, or --as owner"
+    return write_list(as_json, "tokens", accounts, partial(_row, now=time.time()), "there are no tokens", hint)
 
 
 def _home_and_book() -> tuple[Path, TokenBook]:

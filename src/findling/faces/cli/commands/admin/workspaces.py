@@ -11,23 +11,19 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json, write_table
+from findling.faces.cli.output.json_output import write_list
 from findling.faces.cli.output.progress import copy_bar, format_size
 from findling.faces.cli.output.terminal import agrees, note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
+from findling.faces.cli.request.options import command_group, json_option, resolve
 
 if TYPE_CHECKING:
     from findling.service.workspace.workspaces import WorkspaceAccount
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={
-        "search": "findling search QUERY --workspace A,B, or --shared",
-        "rename": "findling workspaces set NAME --name NEW",
-        "move": "findling workspaces set NAME --to PLACE, or --root PATH",
-    },
+@command_group(
+    search="findling search QUERY --workspace A,B, or --shared",
+    rename="findling workspaces set NAME --name NEW",
+    move="findling workspaces set NAME --to PLACE, or --root PATH",
 )
 def workspaces() -> None:
     """List, make, change and drop workspaces.
@@ -50,14 +46,8 @@ def _list(as_json: bool) -> int:
     """
     from findling.service.workspace.workspaces import list_workspaces
 
-    accounts = list_workspaces(_home())
-    if as_json:
-        write_json(workspaces=accounts)
-    else:
-        write_table(map(_row, accounts))
-        if not accounts:
-            note("there is no workspace yet", "findling index PATH, or findling workspaces create NAME")
-    return 0 if accounts else 1
+    hint = "findling index PATH, or findling workspaces create NAME"
+    return write_list(as_json, "workspaces", list_workspaces(_home()), _row, "there is no workspace yet", hint)
 
 
 @workspaces.command("create")
@@ -98,15 +88,7 @@ def _create(name: str, root: str | None, place: str) -> int:
 )
 @click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed folder is now, if it has moved.")
 @click.option("-y", "--yes", is_flag=True, help="Use an index that was not made here without asking.")
-def _set(
-    workspace: str,
-    name: str | None,
-    shared: bool | None,
-    to: str | None,
-    root: str | None,
-    yes: bool,
-    quotas: tuple[str, ...],
-) -> int:
+def _set(workspace: str, yes: bool, shared: bool | None, quotas: tuple[str, ...], **moves: str | None) -> int:
     """Change the name, the place, who may ask, or how much it may hold.
 
     \b
@@ -119,13 +101,14 @@ def _set(
     With `--to project`, findling uses an index that lies in the folder already, even one that was not made here: only
     for one that you trust.
     """
-    chosen = [shared is not None or bool(quotas), name is not None, to is not None, root is not None]
+    chosen = [shared is not None or bool(quotas), *(one is not None for one in moves.values())]
     if sum(chosen) != 1:
         told = "there is nothing to change" if not any(chosen) else "a name, a place and limits change one by one"
         raise UsageError(told, hint="findling workspaces set --help")
     from findling.service.workspace.workspace_moves import move_root
     from findling.service.workspace.workspaces import rename_workspace
 
+    to, name, root = moves["to"], moves["name"], moves["root"]
     if to is not None:
         return _move(workspace, to, yes)
     if name is not None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 import click
 
-from findling.domain.errors import FindlingError, UsageError
+from findling.domain.errors import FindlingError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json, write_table
-from findling.faces.cli.output.terminal import note, show_controls
-from findling.faces.cli.request.options import compact_in_background, json_option, opened, place_option, resolve
+from findling.faces.cli.output.json_output import write_json, write_list
+from findling.faces.cli.output.terminal import note, piped, show_controls
+from findling.faces.cli.request.options import command_group, compact_in_background, json_option
+from findling.faces.cli.request.place import GivenPlace, place_option
 from findling.service.content.chats import FORMATS, ChatReport, ThreadSummary, WorkspaceChats, read_export
 
 
-@click.group(no_args_is_help=False)
+@command_group()
 def chats() -> None:
     """Import, list and delete chats.
 
@@ -33,7 +33,6 @@ def chats() -> None:
 @click.argument("file", type=click.Path(allow_dash=True), metavar="FILE|FOLDER|-")
 @click.option(
     "--format",
-    "format_",
     type=click.Choice(FORMATS),
     default="auto",
     show_default=True,
@@ -51,17 +50,7 @@ def chats() -> None:
 )
 @json_option
 @place_option
-def _import(
-    file: str,
-    format_: str,
-    source: str,
-    thread: str,
-    title: str,
-    visibility: tuple[str, ...],
-    as_json: bool,
-    path: str,
-    workspace: str | None,
-) -> int:
+def _import(place: GivenPlace, file: str, visibility: tuple[str, ...], as_json: bool, **wishes: str) -> int:
     """Take in a chat export; messages that are known are left alone.
 
     FILE is JSON or JSON lines, FOLDER an unpacked export; a zip archive need not be unpacked, and - is stdin. Slack,
@@ -70,23 +59,18 @@ def _import(
 
     Exit code: 0 done, 1 there are no messages in it, 2 an error; what stands before the error is imported.
     """
-    wishes = {"format": format_, "source": source, "thread": thread, "title": title}
-    report = ChatReport()
-
-    def keep(done: ChatReport) -> None:
-        nonlocal report
-        report = done
-
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
-        threads = read_export(_export(file), wishes, visibility)
+    latest = deque([ChatReport()], maxlen=1)
+    with place.opened() as engine:
+        export = Path(file) if file != "-" else piped("is no export", "findling chats import FILE, or pipe one into it")
+        threads = read_export(export, wishes, visibility)
         try:
-            WorkspaceChats(engine.writer).add(threads, on_progress=keep)
+            WorkspaceChats(engine.writer).add(threads, on_progress=latest.append)
         except FindlingError:
-            if report.threads:
-                note(f"imported what stands before the error: {_sentence(report)}")
+            if latest[0].threads:
+                note(f"imported what stands before the error: {_sentence(latest[0])}")
             raise
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
+    report = latest[0]
     if as_json:
         write_json(report)
     if not report.threads:
@@ -100,42 +84,26 @@ def _import(
 @chats.command("list")
 @json_option
 @place_option
-def _list(as_json: bool, path: str, workspace: str | None) -> int:
+def _list(place: GivenPlace, as_json: bool) -> int:
     """List the threads, each with its size and its times.
 
     Exit code: 0 there are some, 1 there are none.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with place.opened() as engine:
         threads = list(WorkspaceChats(engine.writer).threads())
-    if as_json:
-        write_json(threads=threads)
-    else:
-        write_table(_columns(thread) for thread in threads)
-        if not threads:
-            note("there are no chats", "findling chats import FILE")
-    return 0 if threads else 1
+    return write_list(as_json, "threads", threads, _columns, "there are no chats", "findling chats import FILE")
 
 
 @chats.command("delete")
 @click.argument("thread", metavar="SOURCE/THREAD")
 @place_option
-def _delete(thread: str, path: str, workspace: str | None) -> int:
+def _delete(place: GivenPlace, thread: str) -> int:
     """Delete a thread with all its messages from the workspace."""
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with place.opened() as engine:
         count = WorkspaceChats(engine.writer).delete(thread)
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
     note(f"deleted {show_controls(thread)} with {counted(count, 'message')}")
     return 0
-
-
-def _export(file: str) -> Path | IO[bytes]:
-    """The file, or stdin. Raises UsageError when nobody writes anything there."""
-    if file != "-":
-        return Path(file)
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("there is no export on stdin", hint="findling chats import FILE, or pipe one into it")
-    return sys.stdin.buffer
 
 
 def _sentence(report: ChatReport) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +13,15 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, Untrust
 from findling.domain.values import counted, read_json
 from findling.faces.cli.output.json_output import dump, write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option, opened, place_option, resolve
+from findling.faces.cli.request.options import command_group, json_option, opened, resolve
+from findling.faces.cli.request.place import GivenPlace, place_option
 from findling.service.workspace.scope import NO_CONTEXT
 
 if TYPE_CHECKING:
     from findling.domain.records import GlossaryTerm
     from findling.pipelines.glossary.glossary import Edit
+    from findling.service.content.glossary import WorkspaceGlossary
     from findling.service.engine.engine import Engine
-    from findling.service.settings.settings import Settings
 
 _SCHEMA = 1
 """Version of what `list export` writes."""
@@ -28,21 +29,26 @@ _SCHEMA = 1
 _HERE = "."
 """The folder of a command that names none."""
 
-_STATES = ("approved", "canonical", "rejected", "protected", "unprotected", "removed", "merged")
+_EDITS: Mapping[str, Callable[[WorkspaceGlossary, str, str | None], Edit]] = {
+    "approved": lambda found, term, group: found.approve(term, group),
+    "canonical": lambda found, term, group: found.approve(term, group, canonical=True),
+    "rejected": lambda found, term, group: found.reject(term, group),
+    "protected": lambda found, term, group: found.protect(term),
+    "unprotected": lambda found, term, group: found.unprotect(term),
+    "removed": lambda found, term, group: found.remove(term, group),
+    "merged": lambda found, term, group: found.merge(term, group or ""),
+}
+"""State → what brings a term there."""
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={
-        "pending": "findling glossary list pending",
-        "export": "findling glossary list export",
-        "approve": "findling glossary set TERM approved",
-        "reject": "findling glossary set TERM rejected",
-        "protect": "findling glossary set TERM protected",
-        "remove": "findling glossary set TERM removed",
-        "merge": "findling glossary set GROUP merged --group INTO",
-    },
+@command_group(
+    pending="findling glossary list pending",
+    export="findling glossary list export",
+    approve="findling glossary set TERM approved",
+    reject="findling glossary set TERM rejected",
+    protect="findling glossary set TERM protected",
+    remove="findling glossary set TERM removed",
+    merge="findling glossary set GROUP merged --group INTO",
 )
 def glossary() -> None:
     """Keep words that mean the same, so that one finds the others.
@@ -60,9 +66,9 @@ def glossary() -> None:
 @click.argument("canonical")
 @click.argument("aliases", nargs=-1, required=True, metavar="ALIAS...")
 @place_option
-def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
+def _add(canonical: str, aliases: tuple[str, ...], place: GivenPlace) -> int:
     """Have CANONICAL and every ALIAS stand for each other."""
-    with _opened_to_change(**place) as engine:
+    with _opened(place, to_change=True) as engine:
         _tell(engine.glossary.add(canonical, aliases))
     return 0
 
@@ -71,7 +77,7 @@ def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
 @click.argument("which", default="groups", type=click.Choice(("groups", "all", "pending", "export")))
 @json_option
 @place_option
-def _list(which: str, as_json: bool, **place: Any) -> int:
+def _list(which: str, as_json: bool, place: GivenPlace) -> int:
     """List the groups, and the words that are protected.
 
     \b
@@ -82,7 +88,7 @@ def _list(which: str, as_json: bool, **place: Any) -> int:
     Exit code: 0 there are some, 1 there are none.
     """
     everything = which == "all"
-    with _opened(**place) as engine:
+    with _opened(place) as engine:
         if which == "pending":
             return _list_pending(engine, as_json)
         if which == "export":
@@ -121,10 +127,10 @@ def _list_pending(engine: Engine, as_json: bool) -> int:
 
 @glossary.command("set")
 @click.argument("term")
-@click.argument("state", type=click.Choice(_STATES))
+@click.argument("state", type=click.Choice(tuple(_EDITS)))
 @click.option("--group", metavar="GROUP", help="The group that is meant, if there are several; for merged: the other.")
 @place_option
-def _set(term: str, state: str, group: str | None, **place: Any) -> int:
+def _set(term: str, state: str, group: str | None, place: GivenPlace) -> int:
     """Decide what becomes of TERM.
 
     \b
@@ -135,21 +141,14 @@ def _set(term: str, state: str, group: str | None, **place: Any) -> int:
     """
     if (state == "merged") > (group is not None):
         raise UsageError("merged needs the other group", hint=f"findling glossary set {term} merged --group INTO")
-    with _opened_to_change(**place) as engine:
-        found = engine.glossary
-        if state in ("approved", "canonical"):
-            _tell(found.approve(term, group, canonical=state == "canonical"))
-        elif state == "rejected":
-            _tell(found.reject(term, group))
-        elif state == "protected":
-            _tell(found.protect(term))
-        elif state == "unprotected":
-            found.unprotect(term)
-            note(f"{term} is not protected any more")
-        elif state == "removed":
-            note(f"{len(found.remove(term, group).dropped)} dropped")
-        else:
-            _tell(found.merge(term, group or ""))
+    with _opened(place, to_change=True) as engine:
+        edit = _EDITS[state](engine.glossary, term, group)
+    if state == "unprotected":
+        note(f"{term} is not protected any more")
+    elif state == "removed":
+        note(f"{len(edit.dropped)} dropped")
+    else:
+        _tell(edit)
     return 0
 
 
@@ -157,7 +156,7 @@ def _set(term: str, state: str, group: str | None, **place: Any) -> int:
 @click.argument("file", type=click.Path())
 @click.option("--replace", is_flag=True, help="Drop everything that is not in FILE.")
 @place_option
-def _import(file: str, replace: bool, **place: Any) -> int:
+def _import(file: str, replace: bool, place: GivenPlace) -> int:
     """Take in FILE as `list export` writes it.
 
     All of it, or nothing when a row is wrong.
@@ -165,37 +164,27 @@ def _import(file: str, replace: bool, **place: Any) -> int:
     What FILE says wins over what is here; its pending terms only fill gaps.
     """
     rows = _read_rows(file)
-    with _opened_to_change(**place) as engine:
+    with _opened(place, to_change=True) as engine:
         edit = engine.glossary.import_rows(rows, replace=replace)
     note(f"{counted(len(edit.put), 'term')} put in, {len(edit.dropped)} dropped")
     return 0
 
 
-@contextmanager
-def _opened(path: str, workspace: str | None) -> Iterator[Engine]:
-    """The engine that a search would ask; a folder that is named is asked without its context."""
-    settings = _settings(path, workspace)
-    with opened(None if path == _HERE else path, settings) as engine:
-        yield engine
+def _opened(place: GivenPlace, *, to_change: bool = False) -> AbstractContextManager[Engine]:
+    """The engine that a search would ask; a folder that is named is asked without its context.
 
-
-@contextmanager
-def _opened_to_change(path: str, workspace: str | None) -> Iterator[Engine]:
-    """The same engine, unless it was a project file that has chosen its workspace."""
-    settings = _settings(path, workspace)
+    Raises UntrustedSettingError `to_change` the glossary of a workspace that a project file has chosen.
+    """
+    is_named = place.path != _HERE
+    settings = resolve(place.path, in_context=True, workspace=place.workspace)
+    settings = settings.override(NO_CONTEXT, "flag --workspace") if is_named else settings
     name, file = settings["context.workspace"], settings.project_file("context.workspace")
-    if name and file is not None and not settings["workspace.name"]:
+    if to_change and name and file is not None and not settings["workspace.name"]:
         raise UntrustedSettingError(
             f"{file} names the workspace {name}, whose glossary a project may not have you change",
             hint=f"--workspace {name}, or --workspace ./ for that of this folder",
         )
-    with opened(None if path == _HERE else path, settings) as engine:
-        yield engine
-
-
-def _settings(path: str, workspace: str | None) -> Settings:
-    settings = resolve(path, in_context=True, workspace=workspace)
-    return settings if path == _HERE else settings.override(NO_CONTEXT, "flag --workspace")
+    return opened(place.path if is_named else None, settings)
 
 
 def _read_rows(file: str) -> list[Any]:

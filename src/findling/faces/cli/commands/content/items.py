@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,18 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import PathNotFoundError, UsageError
+from findling.domain.errors import PathNotFoundError
 from findling.faces.cli.output.json_output import skipped_entries, write_json
-from findling.faces.cli.output.terminal import note, show_controls, write
-from findling.faces.cli.request.options import (
-    compact_in_background,
-    json_option,
-    opened,
-    path_argument,
-    place_option,
-    resolve,
-    workspace_option,
-)
+from findling.faces.cli.output.terminal import note, piped, show_controls, write
+from findling.faces.cli.request.options import compact_in_background, json_option, path_argument
+from findling.faces.cli.request.place import GivenPlace, at_workspace, place_option
 
 if TYPE_CHECKING:
     from findling.service.content.items import ItemReport
@@ -36,7 +28,7 @@ _MOST_NAMED = 5
 @click.option("--delete", is_flag=True, help="Delete what is named instead: ids, or items with type and id.")
 @json_option
 @place_option
-def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, workspace: str | None) -> int:
+def add(place: GivenPlace, file: str, type_name: str, delete: bool, as_json: bool) -> int:
     """Add or change items such as decisions, from JSON in FILE or on stdin.
 
     \b
@@ -49,10 +41,9 @@ def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, works
 
     Exit code: 0 done, 1 there was nothing to do, 2 an error.
     """
-    settings = resolve(path, workspace=workspace)
-    with _lines(file) as lines, opened(path, settings) as engine:
+    with _lines(file) as lines, place.opened() as engine:
         report = engine.items.add_stream(lines, type=type_name, delete=delete)
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
     _tell(report, as_json)
     return 0 if report.added or report.changed or report.unchanged or report.deleted else 1
 
@@ -61,8 +52,8 @@ def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, works
 @path_argument
 @click.option("--user-folder", type=click.Path(), metavar="DIR", help="The folder of your own items instead of ~/.ai.")
 @json_option
-@workspace_option
-def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def sync(place: GivenPlace, user_folder: str | None, as_json: bool) -> int:
     """Index the directives, tools and knowledge in .ai folders.
 
     They lie below .ai/directives, .ai/tools and .ai/knowledge of the workspace of PATH, and of your home folder. An
@@ -70,11 +61,10 @@ def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | Non
 
     Exit code: 0 there are some, 1 there are none.
     """
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with place.opened() as engine:
         report = engine.items.sync(engine.root, Path(user_folder) if user_folder else None)
         root = engine.root
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
     if as_json:
         write_json(report, skipped=skipped_entries(report.skipped))
     else:
@@ -94,9 +84,7 @@ def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | Non
 def _lines(file: str) -> Iterator[Iterator[bytes]]:
     """The lines of a file, or of stdin. Raises UsageError when nobody writes anything there."""
     if file == "-":
-        if sys.stdin is None or sys.stdin.isatty():
-            raise UsageError("there are no items on stdin", hint="findling add FILE, or pipe JSON into it")
-        yield iter(sys.stdin.buffer)
+        yield iter(piped("are no items", "findling add FILE, or pipe JSON into it"))
         return
     place = Path(file)
     if not place.exists() or place.is_dir():

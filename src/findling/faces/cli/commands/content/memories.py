@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,10 +16,11 @@ from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import MODES
 from findling.domain.records import DECISIONS
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import dump, write_json, write_report
-from findling.faces.cli.output.terminal import is_interactive, note, show_controls, write
+from findling.faces.cli.output.json_output import write_json, write_report
+from findling.faces.cli.output.terminal import is_interactive, note, note_added, note_each, show_controls, write
 from findling.faces.cli.request.options import (
     as_option,
+    command_group,
     json_option,
     opened,
     resolve,
@@ -42,26 +43,14 @@ _PART = click.FloatRange(0, 1)
 @click.option("--importance", type=_PART, metavar="I", help="How much it matters, from 0 to 1; 0.5 unless said.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag to find it by; may be repeated.")
 @click.option("--author", default="", metavar="NAME", help="Who says so.")
-@click.option("--id", "id_", default="", metavar="ID", help="Its own id, under which it can be changed later.")
+@click.option("--id", default="", metavar="ID", help="Its own id, under which it can be changed later.")
 @click.option("--visibility", multiple=True, metavar="PRINCIPAL", help="Who may see it, such as user:ada; repeatable.")
 @click.option("--source", default="", metavar="TEXT", help="Where it comes from: a book, an address, a person.")
 @click.option("--until", default="", metavar="DATE", help="The last day on which it holds, such as 2026-06-03.")
 @click.option("--here", is_flag=True, help="Keep it for this folder and those below, not for every folder.")
 @json_option
 @workspace_option
-def remember(
-    text: tuple[str, ...],
-    importance: float | None,
-    tags: tuple[str, ...],
-    author: str,
-    id_: str,
-    visibility: tuple[str, ...],
-    source: str,
-    until: str,
-    here: bool,
-    as_json: bool,
-    workspace: str | None,
-) -> int:
+def remember(text: tuple[str, ...], here: bool, as_json: bool, workspace: str | None, **given: Any) -> int:
     """Keep TEXT, or what comes on stdin for -, and print its id.
 
     All folders find it, unless --here, --visibility or --workspace keeps it in one workspace.
@@ -69,18 +58,9 @@ def remember(
     The same in other words updates it, and a newer value of a fact supersedes the older one; both can be undone.
     """
     said = _stdin() if text == ("-",) else " ".join(text)
+    visibility = given.pop("visibility") or None
     with _memories(workspace, personal=not here and not visibility) as (memories, read_on):
-        memory = memories.remember(
-            said,
-            importance=importance,
-            tags=tags,
-            author=author,
-            visibility=visibility or None,
-            id=id_,
-            source=source,
-            until=until,
-            here=here,
-        )
+        memory = memories.remember(said, visibility=visibility, here=here, **given)
         read_on()
     write_report(as_json, {"memory": memory}, f"{memory.rid}\n")
     note(f"kept {_kept(memory, memories)}")
@@ -123,17 +103,7 @@ def _tell_outcome(memory: Memory) -> None:
 @as_option
 @json_option
 @workspace_option
-def recall(
-    query: tuple[str, ...],
-    limit: int,
-    mode: str | None,
-    min_importance: float,
-    at: str,
-    all_versions: bool,
-    as_: tuple[str, ...],
-    as_json: bool,
-    workspace: str | None,
-) -> int:
+def recall(query: tuple[str, ...], as_: tuple[str, ...], as_json: bool, workspace: str | None, **asked: Any) -> int:
     """Find what was remembered, by meaning and words.
 
     Words such as `last week`, `in June` or `before the move` weigh what was made, began or held then.
@@ -142,30 +112,20 @@ def recall(
     """
     with _memories(workspace) as (memories, read_on):
         if not query:
-            if at:
-                raise UsageError("--at needs a question", hint=f"findling recall QUERY --at {at}")
-            every = memories.list(principals=as_ or None, all_versions=all_versions)
-            return _show_list([memory for memory in every if memory.importance >= min_importance], limit, as_json)
-        answer = memories.recall(
-            " ".join(query),
-            limit=limit,
-            mode=mode,
-            min_importance=min_importance,
-            principals=as_ or None,
-            at=at,
-            all_versions=all_versions,
-        )
+            if asked["at"]:
+                raise UsageError("--at needs a question", hint=f"findling recall QUERY --at {asked['at']}")
+            every = memories.list(principals=as_ or None, all_versions=asked["all_versions"])
+            kept = [memory for memory in every if memory.importance >= asked["min_importance"]]
+            return _show_list(kept, asked["limit"], as_json)
+        answer = memories.recall(" ".join(query), principals=as_ or None, **asked)
         if answer.meaning.get("coverage", 1) < 1:
             read_on()
-    if as_json:
-        write(dump(answer.to_dict(), indent=2))
-    else:
-        write("\n".join(_shown(one) for one in answer))
+    write_report(as_json, answer.to_dict(), "\n".join(_shown(one) for one in answer))
     _tell(answer)
     return 0 if answer.memories else 1
 
 
-@click.group(no_args_is_help=False)
+@command_group()
 @json_option
 @workspace_option
 @click.pass_context
@@ -290,10 +250,8 @@ def _history(place: tuple[bool, str | None], id_: str) -> int:
     as_json, workspace = place
     with _memories(workspace) as (memories, _):
         versions = memories.history(id_)
-    if as_json:
-        write_json(versions=versions)
-    else:
-        write("\n".join(f"{version}\n{_indented(version.text)}" for version in versions))
+    text = "\n".join(f"{version}\n{_indented(version.text)}" for version in versions)
+    write_report(as_json, {"versions": versions}, text)
     return 0
 
 
@@ -310,11 +268,8 @@ def _show_list(listed: Sequence[Memory], limit: int, as_json: bool) -> int:
 
 
 def _tell(answer: RecallAnswer) -> None:
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
-    for meant in answer.did_you_mean:
-        if meant.applied:
-            note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
+    note_each(answer.degraded)
+    note_added(answer.did_you_mean)
     for told in answer.notes:
         note(told)
     if answer.time:

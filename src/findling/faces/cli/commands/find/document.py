@@ -1,4 +1,4 @@
-"""`findling fetch`, `findling similar` and `findling suggest`: one document, its neighbours, completions of a query."""
+"""One document: `findling fetch`, its neighbours, why it is in an answer or not; and completions of a query."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.faces.cli.output.json_output import answer_document, dump, write_report
-from findling.faces.cli.output.terminal import note, show_controls, use_color, write
-from findling.faces.cli.request.options import (
-    as_option,
-    ask_client,
-    json_option,
-    name_from_root,
-    path_argument,
-    place_of,
-    resolve,
-    setting_option,
-    workspace_option,
-)
+from findling.domain.results import Explanation, LegVerdict
+from findling.domain.values import counted
+from findling.faces.cli.commands.find.asked import AskedPlace, is_agreed_first, question
+from findling.faces.cli.output.json_output import answer_document, write_json, write_report
+from findling.faces.cli.output.progress import progress_bar
+from findling.faces.cli.output.rendering import receipt_lines
+from findling.faces.cli.output.terminal import note, note_each, show_controls, use_color, write
+from findling.faces.cli.request.options import ask_client, name_from_root, path_argument, place_of, setting_option
+from findling.faces.cli.request.request_builder import SearchOptions, build_request, read_queries, settled
 
 if TYPE_CHECKING:
     from findling.service.index.documents import FetchedDocument
@@ -32,25 +28,17 @@ _limit_option = setting_option("limit", "-k", metavar="N")
 @click.argument("name", metavar="ID")
 @path_argument
 @click.option("--lines", "context", type=int, default=0, metavar="N", help="Lines before and after the passage, too.")
-@json_option
-@as_option
-@workspace_option
-def fetch(name: str, path: str, context: int, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+@question(about="name")
+def fetch(asked: AskedPlace, name: str, context: int) -> int:
     """Print what a document says, or one passage of it.
 
     ID is the id of a hit or of a resource, or a path, also with a line: notes.md:12. PATH is the folder to search.
     """
-    path = path if workspace or path != "." else place_of(name) or path
-    document = ask_client(
-        path,
-        resolve(path, workspace=workspace, in_context=True),
-        lambda client: client.fetch(name_from_root(name, client.root), context=context),
-        principals=as_ or None,
-    )
-    if as_json:
-        write(dump(document.to_dict(), indent=2))
+    document = asked.client(lambda client: client.fetch(name_from_root(name, client.root), context=context))
+    end = "" if document.text.endswith("\n") or not document.text else "\n"
+    write_report(asked.as_json, document.to_dict(), document.text + end)
+    if asked.as_json:
         return 0
-    write(document.text if document.text.endswith("\n") or not document.text else f"{document.text}\n")
     for remark in _remarks(document, with_place=sys.stdout.isatty()):
         note(remark)
     return 0
@@ -60,33 +48,25 @@ def fetch(name: str, path: str, context: int, as_json: bool, as_: tuple[str, ...
 @click.argument("name", metavar="ID")
 @path_argument
 @_limit_option
-@json_option
-@as_option
-@workspace_option
-def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+@question("limit", about="name")
+def similar(asked: AskedPlace, name: str) -> int:
     """Find what is most like a document or a passage of it.
 
     ID is the id of a hit or of a resource, or a path, also with a line: notes.md:12. PATH is the folder to search.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
-    path = path if workspace or path != "." else place_of(name) or path
-    settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
-    answer, root = ask_client(
-        path,
-        settings,
-        lambda client: (client.similar(name_from_root(name, client.root), settings["search.limit"]), client.root),
-        principals=as_ or None,
+    answer, root = asked.client(
+        lambda client: (client.similar(name_from_root(name, client.root), asked.limit), client.root)
     )
-    if as_json:
-        write(dump(answer_document(answer, root), indent=2))
+    if asked.as_json:
+        write_json(answer_document(answer, root))
     else:
         from findling.faces.cli.output.rendering import make_view, render_text
 
-        color = use_color(settings["output.color"], sys.stdout)
+        color = use_color(asked.settings["output.color"], sys.stdout)
         write(render_text(answer, make_view(root, color=color, terminal=sys.stdout.isatty())), styled=True)
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
+    note_each(answer.degraded)
     for hit in answer.hits:
         for part in hit.receipt.further:
             note(f"{hit.path or hit.rid}: {part.remark}")
@@ -101,10 +81,8 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
 @click.argument("text")
 @path_argument
 @_limit_option
-@json_option
-@as_option
-@workspace_option
-def suggest(text: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+@question("limit")
+def suggest(asked: AskedPlace, text: str) -> int:
     """Complete a query that is being typed, one suggestion a line.
 
     Indexed words complete the last word, frequent ones first; titles that begin so follow. Unknown words are corrected
@@ -112,11 +90,9 @@ def suggest(text: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
-    settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
-    most = settings["search.limit"]
-    found = ask_client(path, settings, lambda client: client.suggest(text, most), principals=as_ or None)
+    found = asked.client(lambda client: client.suggest(text, asked.limit))
     listed = "".join(f"{show_controls(one.text)}\n" for one in found)
-    write_report(as_json, {"text": text, "suggestions": found}, listed)
+    write_report(asked.as_json, {"text": text, "suggestions": found}, listed)
     return 0 if found else 1
 
 
@@ -131,3 +107,44 @@ def _remarks(document: FetchedDocument, *, with_place: bool) -> Iterator[str]:
         yield f"supersedes {' → '.join(document.supersedes)}"
     if document.superseded_by:
         yield f"superseded by {' → '.join(document.superseded_by)}"
+
+
+def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
+    """Print why a document is in the answer to a query, or is not; the exit code: 0 it is, 1 it is not."""
+    (query,), named = read_queries(options)
+    settings, folder = settled(options, named if named or options.workspace else place_of(name))
+    request = build_request(query, options, settings)
+    with progress_bar() as bar:
+        explanation = ask_client(
+            folder,
+            settings,
+            lambda client: client.explain(request, name_from_root(name, client.root), refresh=True, on_progress=bar),
+            before=lambda engine: is_agreed_first(engine, settings),
+        )
+    write_report(as_json, explanation.to_dict(), "".join(f"{line}\n" for line in _explained(explanation)))
+    note_each(explanation.degraded)
+    return 0 if explanation.found else 1
+
+
+def _explained(told: Explanation) -> Iterator[str]:
+    where = told.path or told.rid
+    if told.found:
+        yield f"{where} is hit {told.rank} of {told.shown}"
+    elif told.shown > 1:
+        yield f"{where} is not among the {counted(told.shown, 'hit')}"
+    else:
+        yield f"{where} is not in the answer: there {'is one other hit' if told.shown else 'are no hits'}"
+    yield from (f"  because {reason}" for reason in told.reasons)
+    yield f"  understood as: {told.understood_as} ({told.reading})"
+    yield from (f"  filter {name}: {'passes' if passes else 'FAILS'}" for name, passes in told.filters)
+    yield from map(_verdict, told.legs)
+    if told.hit is not None:
+        yield f"  {told.hit.id}, lines {told.hit.line_start} to {told.hit.line_end}"
+        yield from (f"  {line}" for line in receipt_lines(told.hit))
+
+
+def _verdict(leg: LegVerdict) -> str:
+    if not leg.rank:
+        return f"  {leg.leg}: does not find it among {leg.total:,}"
+    limit = f", {leg.least:.3f} needed to be found by this alone" if leg.least else ""
+    return f"  {leg.leg}: rank {leg.rank:,} of {leg.total:,}, score {leg.score:.4g}{limit}"

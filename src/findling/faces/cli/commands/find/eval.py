@@ -11,7 +11,6 @@ import click
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.faces.cli.output.evaluation_text import (
     Bar,
-    BarGroup,
     draw_bars,
     render_comparisons,
     render_measures,
@@ -19,9 +18,9 @@ from findling.faces.cli.output.evaluation_text import (
     render_queries,
     render_sizes,
 )
-from findling.faces.cli.output.json_output import dump, report_document
+from findling.faces.cli.output.json_output import dump, report_document, write_report
 from findling.faces.cli.output.progress import progress_bar
-from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.output.terminal import note
 from findling.faces.cli.request.options import json_option, resolve
 from findling.service.export.evaluating import (
     GAINS,
@@ -89,12 +88,8 @@ def eval(  # noqa: A001 - commands are called what users type
         is_drawn = output.lower().endswith(".svg")
         text = _draw(document["collections"], found) if is_drawn else dump(document, indent=2)
         Path(output).write_text(text, encoding="utf-8")
-    if as_json:
-        write(dump(document, indent=2))
-    else:
-        write(_render(document["collections"], found))
-        if per_query:
-            write("\n" + render_queries(found.collections, found.pairs))
+    queries = f"\n{render_queries(found.collections, found.pairs)}" if per_query else ""
+    write_report(as_json, document, _render(document["collections"], found) + queries)
     _warn(found, compare)
     return 0
 
@@ -135,13 +130,13 @@ def _render(documents: Sequence[dict[str, Any]], found: Evaluation) -> str:
 
 
 def _draw(documents: Sequence[dict[str, Any]], found: Evaluation) -> str:
-    groups = []
+    groups = {}
     for document in documents:
         before = found.saved.get(document["name"], {})
         bars = [Bar(f"saved {label}", *figures) for label, figures in before.items()]
         for run in document["runs"]:
             bars.append(Bar(run["label"], run["measures"][MAIN_MEASURE], *run["interval"][MAIN_MEASURE]))
-        groups.append(BarGroup(document["name"], bars))
+        groups[document["name"]] = bars
     return draw_bars(f"{MAIN_MEASURE}, whiskers: 95 % interval", groups)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,10 @@ import click
 
 from findling.domain.errors import PathNotFoundError, UsageError
 from findling.domain.values import counted
-from findling.faces.cli.output.terminal import ask_before_indexing, note, use_color, write, write_names
+from findling.faces.cli.commands.find.asked import AskedPlace, below, indexing, path_shower, question
+from findling.faces.cli.output.terminal import note, note_each, use_color, write
 from findling.faces.cli.request.options import (
     as_option,
-    json_option,
     note_settings,
     opened,
     path_argument,
@@ -26,9 +25,7 @@ from findling.faces.cli.request.options import (
 )
 
 if TYPE_CHECKING:
-    from findling.domain.reports import GrepAnswer, GrepRequest, ListedFile, MatchedFile, Progress
-    from findling.service.engine.engine import Engine
-    from findling.service.settings.settings import Settings
+    from findling.domain.reports import GrepAnswer, GrepRequest
 
 _Count = click.IntRange(0, 1_000_000_000)
 
@@ -91,10 +88,8 @@ def grep(words: tuple[str, ...], **given: Any) -> int:
 @click.argument("pattern", metavar="GLOB")
 @path_argument
 @click.option("--newest", is_flag=True, help="The latest changes first, instead of the order of paths.")
-@json_option
-@as_option
-@workspace_option
-def glob(pattern: str, path: str, newest: bool, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+@question()
+def glob(asked: AskedPlace, pattern: str, newest: bool) -> int:
     """List the indexed files at PATH that GLOB matches, such as '*.py'.
 
     The syntax is that of gitignore, with {a,b} for alternatives: without a slash a name in any folder, with one a path
@@ -102,20 +97,10 @@ def glob(pattern: str, path: str, newest: bool, as_json: bool, as_: tuple[str, .
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
-    settings = resolve(path, workspace=workspace, in_context=True)
-    note_settings(settings)
-    with opened(path, settings) as engine:
-        with indexing(engine, settings) as bar:
-            answer = engine.exact.glob([pattern], newest=newest, principals=as_ or None, on_progress=bar)
-        shown = path_shower(engine.root, None if path == "." else path)
-        if as_json:
-            from findling.faces.cli.output.json_output import write_json
-
-            write_json({"root": engine.root, **answer.to_dict()})
-        else:
-            write_names(map(shown, answer.files))
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
+    answer = asked.answer(
+        lambda engine, bar: engine.exact.glob([pattern], newest=newest, principals=asked.principals, on_progress=bar),
+        lambda answer, shown: map(shown, answer.files),
+    )
     return 0 if answer.files else 1
 
 
@@ -141,11 +126,12 @@ def _request(patterns: Sequence[str], given: Mapping[str, Any]) -> GrepRequest:
 def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, is_only: bool) -> GrepAnswer:
     """The answer at one path, printed."""
     from findling.faces.cli.output.grep_text import GrepView, grep_messages, render_grep
+    from findling.faces.cli.output.rendering import View
     from findling.service.engine.client import LocalClient
 
     settings = resolve(path or ".", workspace=given["workspace"], color=given["color"], in_context=True)
     with opened(path or ".", settings) as engine:
-        asked = replace(asked, base=_below(engine.root, Path.cwd()) or "")
+        asked = replace(asked, base=below(engine.root, Path.cwd()) or "")
         with indexing(engine, settings) as bar:
             answer = engine.exact.grep(asked, on_progress=bar)
         shown = path_shower(engine.root, path)
@@ -156,65 +142,12 @@ def _printed(path: str | None, asked: GrepRequest, given: Mapping[str, Any], *, 
             write("".join(messages))
         else:
             is_file = is_only and path is not None and Path(path).is_file()
-            view = GrepView(
-                asked.gives,
-                shown,
-                only_matching=asked.only_matching,
-                has_context=bool(asked.before or asked.after),
-                numbers=given["numbers"],
-                with_paths=not is_file,
-                color=use_color(settings["output.color"], sys.stdout),
-                terminal=sys.stdout.isatty(),
-            )
+            color = use_color(settings["output.color"], sys.stdout)
+            look = View(engine.root, color=color, terminal=sys.stdout.isatty())
+            view = GrepView(asked, shown, look, numbers=given["numbers"], with_paths=not is_file)
             write("".join(render_grep(answer, view)), styled=True)
         LocalClient(engine, settings=settings).finish()
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
+    note_each(answer.degraded)
     if given["explain"]:
         note(f"{answer.strategy}: {counted(answer.searched, 'text')} searched, {counted(answer.total, 'line')} match")
     return answer
-
-
-@contextmanager
-def indexing(engine: Engine, settings: Settings) -> Iterator[Progress]:
-    """Have the user agree to a first index run of a vast place, and show the progress of any run.
-
-    While another process carries out the first run, a complete answer waits for it.
-    """
-    from findling.faces.cli.output.progress import progress_bar
-
-    is_first = settings["search.refresh"] == "auto" and not engine.is_indexed()
-    if is_first:
-        ask_before_indexing(engine.subject, False)
-    with progress_bar() as bar:
-        if is_first and engine.queue.writer():
-            engine.index(on_progress=bar)
-        yield bar
-
-
-def path_shower(root: Path, typed: str | None) -> Callable[[MatchedFile | ListedFile], str]:
-    """A function that gives paths as grep prints them: below the path that was typed, or below the current folder."""
-    start = Path(typed or ".").resolve()
-    inner = _below(root, start)
-    lead = "" if typed is None else typed if typed.endswith("/") else f"{typed}/"
-
-    def shown(file: MatchedFile | ListedFile) -> str:
-        path = file.path
-        if getattr(file, "rid", "") == path:
-            return path  # of what is no file
-        if inner is None:
-            return f"{root}/{path}"
-        if path == inner and typed is not None:
-            return typed
-        return lead + (path[len(inner) + 1 :] if inner else path)
-
-    return shown
-
-
-def _below(root: Path, path: Path) -> str | None:
-    """The path as seen from a root; None where it does not lie there."""
-    try:
-        inner = path.relative_to(root).as_posix()
-    except ValueError:
-        return None
-    return "" if inner == "." else inner

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from findling.domain.reports import ListedFile, RelatedAnswer, RelatedPassage
 from findling.domain.values import counted
-from findling.faces.cli.commands.find.grep import indexing, path_shower
-from findling.faces.cli.output.json_output import write_json
-from findling.faces.cli.output.terminal import note, show_controls, write
-from findling.faces.cli.request.options import (
-    as_option,
-    json_option,
-    name_from_root,
-    note_settings,
-    opened,
-    path_argument,
-    place_of,
-    resolve,
-    setting_option,
-    workspace_option,
-)
+from findling.faces.cli.commands.find.asked import AskedPlace, question
+from findling.faces.cli.output.terminal import note
+from findling.faces.cli.request.options import name_from_root, path_argument, setting_option
 
 if TYPE_CHECKING:
-    from findling.service.settings.settings import Settings
+    from findling.domain.reports import OutlineAnswer, Progress
+    from findling.domain.results import ThemesAnswer
+    from findling.service.engine.engine import Engine
 
 
 @click.command()
 @click.argument("name", metavar="NAME")
 @path_argument
-@json_option
-@as_option
-@workspace_option
-def refs(name: str, path: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+@question()
+def refs(asked: AskedPlace, name: str) -> int:
     """List the lines of code that define, import, call or use NAME.
 
     NAME is one such as send, or has its scope: Session.send, Session::send. Names are found as words, without comments
@@ -44,23 +31,13 @@ def refs(name: str, path: str, as_json: bool, as_: tuple[str, ...], workspace: s
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
-    settings = resolve(path, workspace=workspace, in_context=True)
-    note_settings(settings)
-    with opened(path, settings) as engine:
-        with indexing(engine, settings) as bar:
-            answer = engine.exact.refs(name, principals=as_ or None, on_progress=bar)
-        shown = path_shower(engine.root, None if path == "." else path)
-        if as_json:
-            write_json({"root": engine.root, **answer.to_dict()})
-        else:
-            _write_lines(
-                [
-                    f"{shown(ListedFile(one.path))}:{one.line}  {one.kind}  {one.symbol or '-'}  {one.text}"
-                    for one in answer.references
-                ]
-            )
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
+    answer = asked.answer(
+        lambda engine, bar: engine.exact.refs(name, principals=asked.principals, on_progress=bar),
+        lambda answer, shown: [
+            f"{shown(ListedFile(one.path))}:{one.line}  {one.kind}  {one.symbol or '-'}  {one.text}"
+            for one in answer.references
+        ],
+    )
     if not answer.references:
         note(f"no code has the name {name}")
     return 0 if answer.references else 1
@@ -68,32 +45,28 @@ def refs(name: str, path: str, as_json: bool, as_: tuple[str, ...], workspace: s
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@json_option
-@as_option
-@workspace_option
-def outline(file: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+@question(about="file")
+def outline(asked: AskedPlace, file: str) -> int:
     """List the definitions of FILE with their lines.
 
     Each stands below the one that holds it. FILE is a path or the id of a resource; its folder has to be indexed.
 
     Exit code: 0 found, 1 it defines nothing, 2 error.
     """
-    path = "." if workspace else place_of(file) or "."
-    settings = resolve(path, workspace=workspace, in_context=True)
-    note_settings(settings)
-    with opened(path, settings) as engine:
+
+    def outlined(engine: Engine, bar: Progress) -> OutlineAnswer:
         name = name_from_root(file, engine.root)
-        engine.check_path(name, as_ or None)
-        with indexing(engine, settings) as bar:
-            answer = engine.exact.outline(name, principals=as_ or None, on_progress=bar)
-        if as_json:
-            write_json({"root": engine.root, **answer.to_dict()})
-        else:
-            _write_lines(
-                [f"{one.line:>5}-{one.end:<5} {'  ' * one.level}{one.signature}" for one in answer.definitions]
-            )
+        return engine.exact.outline(name, principals=asked.principals, on_progress=bar)
+
+    answer = asked.answer(
+        outlined,
+        lambda answer, _: [
+            f"{one.line:>5}-{one.end:<5} {'  ' * one.level}{one.signature}" for one in answer.definitions
+        ],
+        before=lambda engine: engine.check_path(name_from_root(file, engine.root), asked.principals),
+    )
     if not answer.definitions:
-        note(f"{answer.path or answer.rid} defines nothing that findling knows", "")
+        note(f"{answer.path or answer.rid} defines nothing that findling knows")
     return 0 if answer.definitions else 1
 
 
@@ -102,12 +75,8 @@ def outline(file: str, as_json: bool, as_: tuple[str, ...], workspace: str | Non
 @click.argument("to", metavar="[B]", default="")
 @path_argument
 @setting_option("limit", "-k", metavar="N")
-@json_option
-@as_option
-@workspace_option
-def related(
-    of: str, to: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None
-) -> int:
+@question("limit")
+def related(asked: AskedPlace, of: str, to: str) -> int:
     """Show how A and B are connected, or A alone; without both, themes.
 
     A and B are names, titles, paths or ids. Each step shows the passage that proves it. A theme is a group of passages
@@ -115,25 +84,19 @@ def related(
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
-    from findling.service.engine.client import LocalClient
-
-    settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
-    note_settings(settings)
     if not of and not to:
-        return _list_themes(path, settings, as_json, as_ or None)
-    with opened(path, settings) as engine:
-        with indexing(engine, settings) as bar:
-            things = [name_from_root(one, engine.root) if one else "" for one in (of, to)]
-            most = max(settings["search.limit"], 1)
-            answer = engine.related(*things, limit=most, principals=as_ or None, refresh=True, on_progress=bar)
-        shown = path_shower(engine.root, None if path == "." else path)
-        if as_json:
-            write_json({"root": engine.root, **answer.to_dict()})
-        else:
-            _write_lines(_related_lines(answer, lambda one: shown(ListedFile(one.path)) if one.path else one.rid))
-        LocalClient(engine, settings=settings).finish()  # which starts what builds a graph that is missing
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
+        return _list_themes(asked)
+
+    def connected(engine: Engine, bar: Progress) -> RelatedAnswer:
+        things = [name_from_root(one, engine.root) if one else "" for one in (of, to)]
+        most = max(asked.limit, 1)
+        return engine.related(*things, limit=most, principals=asked.principals, refresh=True, on_progress=bar)
+
+    answer = asked.answer(
+        connected,
+        lambda answer, shown: _related_lines(answer, lambda one: shown(ListedFile(one.path)) if one.path else one.rid),
+        finishes=True,
+    )
     for name in answer.unknown:
         note(f"nothing names {name}", f'findling search "{name}"')
     if not answer.is_found and not answer.degraded and not answer.unknown:
@@ -141,30 +104,26 @@ def related(
     return 0 if answer.is_found else 1
 
 
-def _list_themes(path: str, settings: Settings, as_json: bool, principals: tuple[str, ...] | None) -> int:
-    """Each theme by its names, how much has them, a summary, and its best passage."""
-    from findling.service.engine.client import LocalClient
+def _list_themes(asked: AskedPlace) -> int:
+    """List each theme by its names, how much has them, a summary, and its best passage."""
 
-    with opened(path, settings) as engine:
-        with indexing(engine, settings) as bar:
-            most = max(settings["search.limit"], 1)
-            answer = engine.themes.top(most, principals=principals, refresh=True, on_progress=bar)
-        if as_json:
-            write_json({"root": engine.root, **answer.to_dict()})
-        else:
-            lines = []
-            for theme in answer.themes:
-                size = f"{counted(theme.resources, 'document')}, {counted(theme.passages, 'passage')}"
-                lines += [f"{', '.join(one.name for one in theme.names)}  ({size}, {theme.id})", f"  {theme.summary}"]
-            _write_lines(lines)
-        LocalClient(engine, settings=settings).finish()
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
+    def top(engine: Engine, bar: Progress) -> ThemesAnswer:
+        most = max(asked.limit, 1)
+        return engine.themes.top(most, principals=asked.principals, refresh=True, on_progress=bar)
+
+    answer = asked.answer(top, lambda answer, _: _theme_lines(answer), finishes=True)
     if len(answer.themes) < answer.total:
         note(f"{len(answer.themes)} of {counted(answer.total, 'theme')}", "findling related -k 100")
     if not answer.themes and not answer.degraded:
         note("no two documents name the same thing")
     return 0 if answer.themes else 1
+
+
+def _theme_lines(answer: ThemesAnswer) -> Iterator[str]:
+    for theme in answer.themes:
+        size = f"{counted(theme.resources, 'document')}, {counted(theme.passages, 'passage')}"
+        yield f"{', '.join(one.name for one in theme.names)}  ({size}, {theme.id})"
+        yield f"  {theme.summary}"
 
 
 def _related_lines(answer: RelatedAnswer, place: Callable[[RelatedPassage], str]) -> list[str]:
@@ -183,8 +142,3 @@ def _related_lines(answer: RelatedAnswer, place: Callable[[RelatedPassage], str]
         lines.append(f"documents with {answer.of}, or with names that it has:")
         lines += [f"{proof(one.passage)}  (by {', '.join(one.names)})" for one in answer.documents]
     return lines
-
-
-def _write_lines(lines: list[str]) -> None:
-    is_terminal = sys.stdout.isatty()
-    write("".join([f"{show_controls(line) if is_terminal else line}\n" for line in lines]))

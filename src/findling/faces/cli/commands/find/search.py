@@ -19,13 +19,20 @@ from findling.faces.cli.output.rendering import (
     View,
     count_of,
     make_view,
+    render_apart,
     render_files,
-    render_related,
-    render_relaxed,
     render_text,
     render_vimgrep,
 )
-from findling.faces.cli.output.terminal import ask_before_indexing, note, show_controls, use_color, write
+from findling.faces.cli.output.terminal import (
+    ask_before_indexing,
+    note,
+    note_added,
+    note_each,
+    show_controls,
+    use_color,
+    write,
+)
 from findling.faces.cli.request.options import BriefCommand, daemon_client, opened, setting_option, tell_embedding
 from findling.faces.cli.request.request_builder import (
     SearchOptions,
@@ -40,8 +47,11 @@ from findling.faces.cli.request.request_builder import (
 from findling.service.workspace.workspace import home_folder, is_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from findling.domain.queries import SearchRequest
     from findling.domain.reports import IndexProgress, Progress
+    from findling.domain.results import Suggestion
     from findling.service.client.daemon import SearchClient
     from findling.service.engine.client import LocalClient
     from findling.service.settings.settings import Settings
@@ -131,7 +141,7 @@ def _explained(options: SearchOptions, format_: str, name: str) -> int:
     for other, is_given in others.items():
         if is_given:
             raise UsageError(f"--explain-hit and {other} do not go together", hint=f"leave out {other}")
-    from findling.faces.cli.commands.find.other_questions import explain_hit
+    from findling.faces.cli.commands.find.document import explain_hit
 
     return explain_hit(replace(options, explain=True), name, as_json=format_ == "json")
 
@@ -162,11 +172,11 @@ def _index_first(client: LocalClient, settings: Settings, requests: list[SearchR
     # Where another process writes, a person gets what is there; a script waits for the complete answer.
     if (printer.is_for_person or requests[0].quick) and engine.queue.writer():
         return False
-    from findling.faces.cli.output.progress import progress_bar
-
     ask_before_indexing(engine.subject, False)
     if requests[0].quick:
         return False
+    from findling.faces.cli.output.progress import progress_bar
+
     events: list[IndexProgress] = []
     if printer.is_for_person and len(requests) == 1 and requests[0].principals is None:
         with progress_bar(events.append) as bar:
@@ -286,47 +296,52 @@ class _Printer:
 
 
 def _tell(answer: SearchAnswer, view: View) -> None:
-    for missing in answer.degraded:
-        note(missing.what, missing.fix)
+    note_each(answer.degraded)
     for remark in answer.notes if answer.hits else ():
         note(remark)
     if answer.scope:
         limits = "; ".join(f"{name} {_listed(value)}" for name, value in answer.scope.items() if name != "from")
         note(f"searched in the context of {answer.scope['from']}: {limits}", "--no-context searches everything")
-    for meant in answer.did_you_mean:
-        if meant.applied:
-            note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
-    if only_meant := [meant for meant in answer.did_you_mean if not meant.applied]:
-        from shlex import quote
-
-        words = ", ".join(f"{meant.suggestion} for {meant.term}" for meant in only_meant)
-        note(f"did you mean {words}?", f"findling {quote(only_meant[0].query)}")
+    _tell_spellings(answer.did_you_mean)
     respelled = {meant.term for meant in answer.did_you_mean}
     unknown = ", ".join(term for term in answer.unknown_terms if term not in respelled)
     unknown = f"unknown terms: {unknown}" if unknown else ""
     if _only_counts(answer):
         note(f"{count_of(answer, 'hit')}; none is shown, as --limit says")
     elif not answer.hits:
-        # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
-        understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
-        reasons = "".join(
-            f"; {reason}" for reason in (understood, unknown, *answer.notes, _weaker(answer), _unread(answer)) if reason
-        )
-        hint = "" if answer.did_you_mean else _meant_command(answer.query)
-        so_far = " so far" if "indexed" in answer.plan else ""
-        note(f'no match{so_far} for "{_shortened(answer.query)}"{reasons}', hint)
+        _tell_nothing(answer, unknown)
     elif unknown:
         note(unknown)
-    if answer.relaxed:
-        click.echo(render_relaxed(answer, view), err=True, nl=False)
-    if answer.related:
-        # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
-        click.echo(render_related(answer, view), err=True, nl=False)
+    # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
+    aside = {"relaxed, without what is demanded": answer.relaxed, "not a match, but near in meaning": answer.related}
+    for name, apart in aside.items():
+        if apart:
+            click.echo(render_apart(name, apart, view), err=True, nl=False)
     if answer.hits and sys.stdout.isatty():
         shown = sum(1 + len(hit.passages) for hit in answer.hits)
         hits = f"{shown:,} of {count_of(answer, 'hit')}" if answer.total > shown else counted(shown, "hit")
         took = f"{hits} in {sum(answer.timings_ms.values()):.0f} ms"
         note("; ".join(filter(None, (took, _weaker(answer), _unread(answer)))))
+
+
+def _tell_spellings(meant: Sequence[Suggestion]) -> None:
+    """Name the words that were searched as well, and those that may be meant."""
+    note_added(meant)
+    if only_meant := [one for one in meant if not one.applied]:
+        from shlex import quote
+
+        words = ", ".join(f"{one.suggestion} for {one.term}" for one in only_meant)
+        note(f"did you mean {words}?", f"findling {quote(only_meant[0].query)}")
+
+
+def _tell_nothing(answer: SearchAnswer, unknown: str) -> None:
+    """Say that there is no match, and why that may be."""
+    # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
+    understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
+    reasons = filter(None, (understood, unknown, *answer.notes, _weaker(answer), _unread(answer)))
+    hint = "" if answer.did_you_mean else _meant_command(answer.query)
+    so_far = " so far" if "indexed" in answer.plan else ""
+    note("; ".join((f'no match{so_far} for "{_shortened(answer.query)}"', *reasons)), hint)
 
 
 def _only_counts(answer: SearchAnswer) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ import click
 
 from findling.domain.errors import NotFoundError, NotIndexedError, UsageError, WorkspaceError
 from findling.domain.values import counted
-from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import (
     at_store,
@@ -21,9 +21,8 @@ from findling.faces.cli.request.options import (
     json_option,
     opened,
     path_argument,
-    resolve,
-    workspace_option,
 )
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="PATH|ID...")
 @click.option("--everything", is_flag=True, help="Delete the whole index of the current folder.")
 @click.option("-f", "--force", is_flag=True, help="Do it without asking.")
-@workspace_option
-def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str | None) -> int:
+@at_workspace
+def forget(place: GivenPlace, paths: tuple[str, ...], everything: bool, force: bool) -> int:
     """Drop files, folders, items and memories from the index.
 
     Only the index of the current folder changes, never a file; a memory goes wherever it lies. What is not a file goes
@@ -49,18 +48,17 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
         raise UsageError(what, hint=f"cd FOLDER, then findling forget --everything; or findling forget {paths[0]}")
     if not everything and not paths:
         raise UsageError("name paths to forget, or --everything", hint="findling forget --help")
-    settings = resolve(".", workspace=workspace)
-    with opened(".", settings) as engine:
+    with place.opened() as engine:
         root = engine.root
     # Opened at its root, the engine sees all of the index, also what lies beside the current folder.
-    with opened(str(root), settings) as engine:
+    with opened(str(root), place.settings) as engine:
         if everything:
             return _forget_everything(engine, force)
         ids = [name for name in paths if _is_id(name, engine)]
         files = [name for name in paths if name not in ids]
         codes = [_forget_ids(engine, ids, force)] if ids else []
         codes += [_forget_paths(engine, files, force)] if files else []
-        compact_in_background(engine, settings)
+        compact_in_background(engine, place.settings)
         return max(codes)
 
 
@@ -68,17 +66,17 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
 @path_argument
 @click.option("--repair", is_flag=True, help="Rebuild what is derived from the stored text instead.")
 @json_option
-@workspace_option
-def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def doctor(place: GivenPlace, repair: bool, as_json: bool) -> int:
     """Examine the index of PATH, or repair it.
 
     Without an index it examines all that a first one needs. Exit code: 0 all is well, 1 something is not.
     """
-    settings = resolve(path, workspace=workspace)
+    settings = place.settings
     creates = bool(settings["store.url"])  # a place that was never used can be examined
     try:
         settings = at_store(settings, creates=True)
-        with opened(path, settings, creates=creates) as engine:
+        with opened(place.path, settings, creates=creates) as engine:
             if repair:
                 report = engine.repair()
                 told = f"{counted(report.unchanged, 'resource')}, {counted(report.chunks, 'chunk')}"
@@ -102,13 +100,11 @@ def _check_machine(settings: Settings, error: WorkspaceError, place: Sequence[Ch
 
 
 def _tell_checks(checks: Sequence[Check], as_json: bool) -> int:
-    if as_json:
-        write_json(checks=checks)
-    else:
-        for check in checks:
-            write(f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}\n")
-            if not check.ok and check.hint:
-                write(f"     try: {check.hint}\n")
+    text = ""
+    for check in checks:
+        text += f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}\n"
+        text += f"     try: {check.hint}\n" if check.hint and not check.ok else ""
+    write_report(as_json, {"checks": checks}, text)
     return 0 if all(check.ok for check in checks) else 1
 
 
@@ -129,9 +125,7 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
     if not doomed:
         note("nothing of that is indexed", "findling ls")
         return 1
-    if not force:
-        write("".join(f"{path}\n" for path in doomed))
-    if not agrees(f"forget {counted(len(doomed), 'resource')} of the index of {engine.root}", force, "--force"):
+    if not _agrees(doomed, f"of the index of {engine.root}", force):
         return 1
     count = engine.forget(prefixes)
     note(
@@ -153,9 +147,7 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
             note(error.message, error.hint)
     if not doomed:
         return 1
-    if not force:
-        write("".join(f"{rid}\n" for rid in doomed))
-    if not agrees(f"forget {counted(len(doomed), 'resource')} for good", force, "--force"):
+    if not _agrees(doomed, "for good", force):
         return 1
     memories = [rid for rid in doomed if rid.startswith("memory:")]
     count = engine.memories.forget(memories) if memories else 0
@@ -163,6 +155,13 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     count += engine.writer.put((), items) if items else 0
     note(f"forgot {count:,}")
     return 0 if are_all_there else 1
+
+
+def _agrees(doomed: Collection[str], what: str, force: bool) -> bool:
+    """Show what would go and ask, unless the user has agreed by a flag."""
+    if not force:
+        write("".join(f"{name}\n" for name in doomed))
+    return agrees(f"forget {counted(len(doomed), 'resource')} {what}", force, "--force")
 
 
 def _full_id(engine: Engine, name: str) -> str:

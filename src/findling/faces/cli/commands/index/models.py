@@ -8,14 +8,14 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.faces.cli.commands.admin.config import change_setting
-from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import GroupWithMoves, json_option
+from findling.faces.cli.request.options import command_group, json_option
 from findling.service.settings.settings import load_settings
 
 
-@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"test": "findling models use NAME --try"})
+@command_group(test="findling models use NAME --try")
 def models() -> None:
     """List, pull, choose and try the models that read for meaning.
 
@@ -82,10 +82,7 @@ def _use(name: str | None, tries: bool, as_json: bool) -> int:
     if report is None:
         note("no local model is in use", "findling models list")
         return 1
-    if as_json:
-        write_json(report)
-    else:
-        write("".join(f"{key:20} {value}\n" for key, value in report.items()))
+    write_report(as_json, report, "".join(f"{key:20} {value}\n" for key, value in report.items()))
     return 0
 
 

@@ -14,16 +14,8 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import agrees, note, write
-from findling.faces.cli.request.options import (
-    GroupWithMoves,
-    json_option,
-    looks_like_path,
-    opened,
-    path_argument,
-    place_option,
-    resolve,
-    workspace_option,
-)
+from findling.faces.cli.request.options import command_group, json_option, looks_like_path, path_argument
+from findling.faces.cli.request.place import GivenPlace, at_workspace, place_option
 
 if TYPE_CHECKING:
     from findling.service.upkeep.compaction import CompactReport
@@ -38,8 +30,8 @@ if TYPE_CHECKING:
     help="Rewrite every part, however little of it is unused; or only when a good part is, and nobody else is writing.",
 )
 @json_option
-@workspace_option
-def compact(path: str, full: bool | None, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def compact(place: GivenPlace, full: bool | None, as_json: bool) -> int:
     """Make the index of PATH smaller; it answers as before.
 
     Drops unused data and rewrites the parts of which a quarter is unused. Searches continue meanwhile.
@@ -49,18 +41,17 @@ def compact(path: str, full: bool | None, as_json: bool, workspace: str | None) 
     from findling.service.upkeep.compaction import compact as run
     from findling.service.upkeep.compaction import compact_if_worthwhile, ending_when_wanted
 
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with place.opened() as engine:
         files = engine.writer.files
         if full is False:
             with ending_when_wanted(files.queue):
-                return 0 if compact_if_worthwhile(files, settings) else 1
-        report = run(files, WorkspaceVectors(files, settings), settings, full=bool(full))
+                return 0 if compact_if_worthwhile(files, place.settings) else 1
+        report = run(files, WorkspaceVectors(files, place.settings), place.settings, full=bool(full))
     write_report(as_json, {**vars(report), "freed_bytes": report.freed_bytes}, _describe(report))
     return 0
 
 
-@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"verify": "findling snapshot restore NAME --check"})
+@command_group(verify="findling snapshot restore NAME --check")
 def snapshot() -> None:
     """Keep copies of the index, and go back to one of them.
 
@@ -79,12 +70,12 @@ def snapshot() -> None:
 @click.option("--name", default="", metavar="NAME", help="What to call it; by default the present time (UTC).")
 @click.option("--to", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file instead.")
 @json_option
-@workspace_option
-def _create(path: str, name: str, file: Path | None, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def _create(place: GivenPlace, name: str, file: Path | None, as_json: bool) -> int:
     """Copy the index of PATH while others search and write."""
     if file is not None and name:
         raise click.UsageError("--to writes a file that has no other name and is kept until you delete it")
-    with _opened(path, workspace) as snapshots:
+    with _opened(place) as snapshots:
         made = snapshots.create(name, to=file)
     if as_json:
         write_json(snapshot=made)
@@ -98,13 +89,13 @@ def _create(path: str, name: str, file: Path | None, as_json: bool, workspace: s
 @snapshot.command("list")
 @path_argument
 @json_option
-@workspace_option
-def _list(path: str, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def _list(place: GivenPlace, as_json: bool) -> int:
     """List the snapshots of PATH, the latest first.
 
     Exit code: 0 there are some, 1 there are none.
     """
-    with _opened(path, workspace) as snapshots:
+    with _opened(place) as snapshots:
         found = snapshots.list()
     if as_json:
         write_json(snapshots=found)
@@ -126,9 +117,7 @@ def _list(path: str, as_json: bool, workspace: str | None) -> int:
 @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @click.option("--no-safety", is_flag=True, help="Do not keep a snapshot of what is there now.")
 @json_option
-def _restore(
-    name: str, path: str, workspace: str | None, check: bool, yes: bool, no_safety: bool, as_json: bool
-) -> int:
+def _restore(place: GivenPlace, name: str, check: bool, yes: bool, no_safety: bool, as_json: bool) -> int:
     """Go back to a snapshot; searches continue meanwhile.
 
     FILE is one that `create --to` wrote, with its folder: ./copy.snapshot.
@@ -138,7 +127,7 @@ def _restore(
     Exit code of --check: 0 it is sound, 1 it is damaged.
     """
     chosen = Path(name).expanduser() if looks_like_path(name) else name
-    with _opened(path, workspace) as snapshots:
+    with _opened(place) as snapshots:
         if check:
             problems = snapshots.verify(chosen)
             text = "".join(f"{problem}\n" for problem in problems) or f"{chosen} is sound\n"
@@ -163,21 +152,20 @@ def _restore(
 @snapshot.command("drop")
 @click.argument("name")
 @place_option
-def _drop(name: str, path: str, workspace: str | None) -> int:
+def _drop(place: GivenPlace, name: str) -> int:
     """Delete a snapshot."""
-    with _opened(path, workspace) as snapshots:
+    with _opened(place) as snapshots:
         dropped = snapshots.drop(name)
     note(f"deleted {dropped.name}, {format_size(dropped.size_bytes)}")
     return 0
 
 
 @contextmanager
-def _opened(path: str, workspace: str | None) -> Iterator[WorkspaceSnapshots]:
+def _opened(place: GivenPlace) -> Iterator[WorkspaceSnapshots]:
     from findling.service.upkeep.snapshots import WorkspaceSnapshots
 
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
-        yield WorkspaceSnapshots(engine.writer.files, settings)
+    with place.opened() as engine:
+        yield WorkspaceSnapshots(engine.writer.files, place.settings)
 
 
 def _describe(report: CompactReport) -> str:

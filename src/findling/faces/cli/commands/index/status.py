@@ -11,10 +11,11 @@ import click
 from findling.domain.reports import told_changes
 from findling.domain.values import counted
 from findling.faces.cli.commands.index.index import count_reasons
-from findling.faces.cli.output.json_output import skipped_entries, write_json, write_table
+from findling.faces.cli.output.json_output import skipped_entries, write_json, write_list
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import note, show_controls, write, write_names
-from findling.faces.cli.request.options import as_option, json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.output.terminal import show_controls, write, write_names
+from findling.faces.cli.request.options import as_option, json_option, path_argument, resolve
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 
 if TYPE_CHECKING:
     from findling.domain.reports import Status
@@ -42,17 +43,16 @@ _TOLD: Mapping[str, type | tuple[type, ...]] = {
     help="Instead: what was left out, or could not be read, and why; or all watched folders with their watchers.",
 )
 @json_option
-@workspace_option
-def status(path: str, which: str | None, as_json: bool, workspace: str | None) -> int:
+@at_workspace
+def status(place: GivenPlace, which: str | None, as_json: bool) -> int:
     """Say what the index of PATH holds and how fresh it is."""
     if which == "watched":
         return _list_watched(as_json)
-    settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with place.opened() as engine:
         state = engine.status()
         left_out = {"skipped": engine.skipped, "failed": engine.failed}[which]() if which else []
         url, beside = engine.writer.files.backend.url, [show_controls(one.label) for one in engine.above()]
-    daemon = None if which and not as_json else _ask_daemon(settings)
+    daemon = None if which and not as_json else _ask_daemon(place.settings)
     if as_json:
         listed = {f"{which}_paths": skipped_entries(left_out)} if which else {}
         write_json({**vars(state), **listed, "daemon": daemon})
@@ -68,10 +68,10 @@ def status(path: str, which: str | None, as_json: bool, workspace: str | None) -
 @path_argument
 @json_option
 @as_option
-@workspace_option
-def ls(path: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+@at_workspace
+def ls(place: GivenPlace, as_json: bool, as_: tuple[str, ...]) -> int:
     """List the resources that are indexed at PATH and below it."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with place.opened() as engine:
         resources = list(engine.ls(principals=as_ or None))
         root = engine.root
     if as_json:
@@ -110,8 +110,7 @@ def _describe_daemon(daemon: Mapping[str, Any]) -> str:
     facts = [f"process {daemon['pid']} at {daemon['address']}", f"since {_moment(daemon['started_at'])}"]
     if daemon["total_queries"]:
         times = f"{daemon['avg_latency_ms']:.1f} ms on average, 99 % within {daemon['p99_latency_ms']:.1f} ms"
-        noun = "query" if daemon["total_queries"] == 1 else "queries"
-        facts.append(f"{daemon['total_queries']:,} {noun} ({times})")
+        facts.append(f"{counted(daemon['total_queries'], 'query', 'queries')} ({times})")
     else:
         facts.append("no queries yet" if daemon["ready"] else "getting ready")
     return ", ".join(facts)
@@ -153,13 +152,11 @@ def _list_watched(as_json: bool) -> int:
     from findling.service.workspace.workspace import home_folder
 
     accounts = watch_accounts(home_folder(resolve(".")["store.home"]))
-    if as_json:
-        write_json(watched=accounts)
-    elif accounts:
-        write_table([(str(account.root), _watcher(account), _latest(account)) for account in accounts])
-    else:
-        note("nothing is watched", "findling watch add PATH")
-    return 0 if accounts else 1
+
+    def row(account: WatchAccount) -> tuple[str, str, str]:
+        return str(account.root), _watcher(account), _latest(account)
+
+    return write_list(as_json, "watched", accounts, row, "nothing is watched", "findling watch add PATH")
 
 
 def _watcher(account: WatchAccount) -> str:

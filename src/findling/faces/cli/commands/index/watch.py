@@ -14,15 +14,9 @@ import click
 
 from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
-from findling.faces.cli.output.terminal import ask_before_indexing, note, tell_index_runs
-from findling.faces.cli.request.options import (
-    GroupWithMoves,
-    opened,
-    path_argument,
-    resolve,
-    workspace_option,
-    yes_option,
-)
+from findling.faces.cli.output.terminal import ask_before_indexing, note, note_each, tell_index_runs
+from findling.faces.cli.request.options import command_group, path_argument, yes_option
+from findling.faces.cli.request.place import GivenPlace, at_workspace
 from findling.service.settings.settings import load_settings
 
 if TYPE_CHECKING:
@@ -30,11 +24,7 @@ if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
 
 
-@click.group(
-    cls=GroupWithMoves,
-    no_args_is_help=False,
-    moved={"remove": "findling watch add PATH --remove", "list": "findling status --list watched"},
-)
+@command_group(remove="findling watch add PATH --remove", list="findling status --list watched")
 def watch() -> None:
     """Keep indexes in step with their files all the time.
 
@@ -45,21 +35,21 @@ def watch() -> None:
 
 @watch.command("add")
 @path_argument
-@workspace_option
+@at_workspace
 @click.option("--remove", is_flag=True, help="Take it off the list instead; its index stays.")
 @yes_option
-def _add(path: str, workspace: str | None, remove: bool, yes: bool) -> int:
+def _add(place: GivenPlace, remove: bool, yes: bool) -> int:
     """Put PATH, a folder or a file, on the list of what is watched, or off."""
     from findling.service.server.watch_list import WatchList, watch_accounts, watcher_of
 
     if remove:
-        return _take_off(path, workspace)
-    root = _subject(path, workspace, yes)
+        return _take_off(place)
+    root = _subject(place, yes)
     home = _home()
     if not WatchList(home).add(root):
         note(f"{root} is on the list already")
-    elif Path(path).resolve() != root:
-        note(f"{root} is on the list: {path} belongs to its index")
+    elif Path(place.path).resolve() != root:
+        note(f"{root} is on the list: {place.path} belongs to its index")
     else:
         note(f"{root} is on the list")
     if watcher_of(home, root)[0] is None and not any(each.pid is not None for each in watch_accounts(home)):
@@ -67,13 +57,13 @@ def _add(path: str, workspace: str | None, remove: bool, yes: bool) -> int:
     return 0
 
 
-def _take_off(path: str, workspace: str | None) -> int:
+def _take_off(place: GivenPlace) -> int:
     from findling.service.server.watch_list import WatchList
 
     watched = WatchList(_home())
-    named = Path(path).expanduser().resolve()
+    named = Path(place.path).expanduser().resolve()
     # A folder that is gone, or whose index is, still has to come off the list.
-    root = named if not workspace and named in watched.roots() else _subject(path, workspace, yes=True)
+    root = named if not place.workspace and named in watched.roots() else _subject(place, yes=True)
     if not watched.remove(root):
         raise NotFoundError(f"{root} is not on the list", hint="findling status --list watched")
     note(f"{root} is no longer on the list")
@@ -93,7 +83,7 @@ def _run(paths: tuple[str, ...], yes: bool) -> int:
     from findling.service.server.watcher import watch_roots
 
     settings = load_settings()
-    named = [_subject(path, None, yes) for path in paths]
+    named = [_subject(GivenPlace(path, None), yes) for path in paths]
     listed = WatchList(_home())
     if not named and not listed.roots():
         note("nothing is on the list yet; waiting", "findling watch add PATH")
@@ -124,8 +114,7 @@ def _index_root(root: Path, *, settings: Settings, should_stop: threading.Event)
 def _afterwards(engine: Engine, settings: Settings) -> None:
     from findling.faces.cli.request.options import work_in_background
 
-    for notice in engine.notices():
-        note(notice.what, notice.fix)
+    note_each(engine.notices())
     work_in_background(engine, settings)
 
 
@@ -145,11 +134,11 @@ def _ended_by_signals(should_stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _subject(path: str, workspace: str | None, yes: bool) -> Path:
+def _subject(place: GivenPlace, yes: bool) -> Path:
     """The root that a path belongs to. Raises UsageError for a workspace without files."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with place.opened() as engine:
         if engine.root == engine.home:
-            raise UsageError(f"the workspace {workspace} has no files to watch", hint="findling workspaces list")
+            raise UsageError(f"the workspace {place.workspace} has no files to watch", hint="findling workspaces list")
         ask_before_indexing(engine.subject, yes)
         return engine.subject
 

@@ -92,24 +92,6 @@ _FENCES = ("```", "~~~", ".. code")
 _NO_WORTH: Mapping[str, int] = {}
 
 
-def snippet(
-    text: str,
-    first_line: int,
-    spans: Sequence[Match],
-    max_lines: int = 3,
-    context: int = 0,
-    telling: Telling = _NOTHING,
-) -> tuple[Line, ...]:
-    """The sentences that tell most, each whole, with `context` lines around them; a small text as a whole.
-
-    `first_line` is the number of the text's first line. A stretch of up to `max_lines` lines comes first; sentences
-    beside it and in one other place follow, up to twice as many lines and 400 characters. Lines are verbatim; one of
-    more than 400 characters is cut to the sentences that tell most, and `…` marks each cut. Where nothing tells
-    anything the first lines are shown that are not blank.
-    """
-    return JudgedText(text, spans, telling).show(first_line, max_lines, context)[0]
-
-
 def plain_line(text: str) -> str:
     """A line without the signs that make a heading or an entry of a list of it, to be compared with others."""
     return " ".join(text.strip(_SIGNS).casefold().split())
@@ -149,7 +131,13 @@ class JudgedText:
         self._near = self._nearness() if telling.nearness is not None else {}
 
     def show(self, first_line: int, max_lines: int = 3, context: int = 0) -> tuple[tuple[Line, ...], int]:
-        """The lines that `snippet` gives, and the number of the one that tells most, or else of the first line."""
+        """The sentences that tell most, each whole, and the number of the line that tells most; a small text whole.
+
+        `first_line` is the number of the text's first line. A stretch of up to `max_lines` lines comes first; sentences
+        beside it and in one other place follow, up to twice as many lines and 400 characters, with `context` lines
+        around them. Lines are verbatim; one of more than 400 characters is cut to the sentences that tell most, and
+        `…` marks each cut. Where nothing tells anything the first lines are shown that are not blank.
+        """
         places = range(len(self.sentences.starts))
         if not places:
             return (), first_line

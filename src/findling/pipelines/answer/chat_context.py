@@ -13,7 +13,7 @@ from findling.domain.results import Hit, Line
 from findling.domain.values import read_json
 from findling.pipelines.answer.rankings import HighlightSpec
 from findling.pipelines.content.chat_parts import speaker_of, split_authors
-from findling.text.snippets import snippet
+from findling.text.snippets import JudgedText
 
 
 class Said(NamedTuple):
@@ -62,7 +62,8 @@ def _around(resource: Resource, offset: int, asked: HighlightSpec, store: ReadSt
 
 
 def _lines(message: Said, distance: int, most: int) -> list[Line]:
-    return [replace(line, number=distance, place=message.label) for line in snippet(message.text, 1, (), most)]
+    lines, _ = JudgedText(message.text, ()).show(1, most)
+    return [replace(line, number=distance, place=message.label) for line in lines]
 
 
 def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:

@@ -12,24 +12,11 @@ from typing import NamedTuple
 
 from findling.core import native
 from findling.text.analysis.analysis import STOP_WORDS
+from findling.text.analysis.stemming import listed
 
-ENGLISH_WORDS = STOP_WORDS | frozenset(
-    "what which who whom whose when where why how do does did can could should would about from without "
-    "i me my we us our you your he she his her its has have had were been am".split()
-)
-GERMAN_WORDS = frozenset(
-    "was wie wer wo wann warum welche welcher welches der die das und ist sind ein eine ohne mit von für".split()
-)
-SENTENCE_WORDS = (
-    ENGLISH_WORDS
-    | GERMAN_WORDS
-    | frozenset(
-        "que qui quoi quel quelle quand où comment pourquoi le la les des du un une et est sont sans avec pour dans "
-        "qué quién cuál cuándo dónde cómo el los las una y es son sin con por para en "
-        "che chi quale quando dove come perché il lo gli di e è senza per "
-        "o os não sem com quem onde wat wie waarom hoe de het een en is zonder".split()
-    )
-)
+ENGLISH_WORDS = STOP_WORDS | listed("english")
+GERMAN_WORDS = listed("german")
+SENTENCE_WORDS = ENGLISH_WORDS | GERMAN_WORDS | listed("sentence")
 """Those of a few languages."""
 
 _SOME_WORDS = 4

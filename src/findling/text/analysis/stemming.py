@@ -18,7 +18,7 @@ from findling.text.analysis.analysis import phrase_terms
 _LISTS = Path(__file__).with_name("data") / "function-words.txt"
 """A line for each language, written by hand: terms that say nothing, words of requests, and letters that of these
 languages it alone has. Behind `*` are terms for all: `alsoEnglish` are small words of other languages that are words or
-parts of names in English, and tell no language."""
+parts of names in English, and tell no language. Behind `%` are words as they are written, for one module each."""
 
 _ENGLISH = "english"
 
@@ -27,6 +27,11 @@ _ENGLISH = "english"
 def _rows() -> dict[str, list[list[str]]]:
     lines = [line.partition(": ") for line in _LISTS.read_text(encoding="utf-8").splitlines()]
     return {name: [part.split() for part in words.split("|")] for name, _, words in lines}
+
+
+def listed(name: str) -> frozenset[str]:
+    """The words of a list of one module."""
+    return frozenset(_rows()[f"%{name}"][0])
 
 
 @cache
@@ -47,7 +52,7 @@ def _languages() -> dict[str, list[str]]:
 @cache
 def function_words() -> dict[str, tuple[list[str], list[str]]]:
     """Language → its small words, the frequent ones first, and its words of requests, such as `tell` and `please`."""
-    return {name: (parts[0], parts[1]) for name, parts in _rows().items() if name[0] != "*"}
+    return {name: (parts[0], parts[1]) for name, parts in _rows().items() if name[0] not in "*%"}
 
 
 @cache

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from findling.text.analysis.stemming import listed
 from findling.text.mining.entity_keys import LONGEST_NAME
 
 _MARKS = re.compile(
@@ -52,16 +53,7 @@ def _is_name_like(label: str) -> bool:
     return bool(first) and not first.islower() and len(label.split()) <= LONGEST_NAME
 
 
-_NO_NAMES = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri january february march april "
-    "may june july august september october november december jan feb apr jun jul aug sep sept oct nov dec "
-    "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember "
-    "lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo "
-    "kb mb gb tb pb kib mib gib tib kbit mbit gbit kbps mbps gbps hz khz mhz ghz ns µs ms sec min hr hrs kg mg lbs oz "
-    "km cm mm nm ft yd ml dl kcal kj kw mw kwh mv mah ah db px dpi rpm psi hpa am pm utc gmt cet cest est edt pst pdt "
-    "eur usd gbp chf jpy cny inr aud cad nzd sek nok dkk pln czk huf ron bgn try brl mxn zar krw rub uah ils sgd hkd "
-    "thb idr myr php vnd aed sar egp euro euros dollar dollars pound pounds yen".split()
-)
+_NO_NAMES = listed("units")
 """Days, months, units and currencies: capitals and backticks mark them, too."""
 
 _WORDS = re.compile(r"[^\W\d_]+(?:['’.-]\w+)*")

@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from math import inf
+from typing import TypeVar
 from zlib import crc32
 
 from findling.domain.values import loose_name
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class Remembered(dict[_Key, _Value]):
+    """What `make` gives for each key, made when it is first asked for; forgotten before there are more than `most`.
+
+    A text that is longer than `longest` hardly comes again, and is not kept.
+    """
+
+    def __init__(self, make: Callable[[_Key], _Value], most: float = inf, longest: float = inf) -> None:
+        super().__init__()
+        self._make, self._most, self._longest = make, most, longest
+
+    def __missing__(self, key: _Key) -> _Value:
+        value = self._make(key)
+        if self._longest == inf or len(key) <= self._longest:  # type: ignore[arg-type]
+            if len(self) >= self._most:
+                self.clear()
+            self[key] = value
+        return value
+
 
 LONGEST_WORD = 128
 """Longer runs of letters are encoded data, not words: no search asks for them and each would be a new term."""

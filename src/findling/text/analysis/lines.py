@@ -159,7 +159,7 @@ def _sentences_of(text: str) -> SentencePlaces:
             found.append((begin, end, first, number, first_row, row, top, at - 1))
         ended = plain.rstrip(_QUOTES)
         goes_on = len(ended) >= _WRAPPED and ended.count(" ") > _FEW_WORDS and ended[-1] not in _ENDS
-    return SentencePlaces(*map(list, zip(*found, strict=True)))
+    return SentencePlaces(*([one[at] for one in found] for at in range(len(SentencePlaces._fields))))
 
 
 def is_prose(sentence: str) -> bool:

@@ -200,7 +200,10 @@ class JudgedText:
     def _shown(self, number: int, runs: Sequence[range], first_line: int, longest: int) -> Line:
         """A line, cut to what tells most if it is longer than that."""
         start, end = self._index.line_span(number)
-        inside = [span for span in self._near_spans(start, end) if span[0] < end and span[1] > start]
+        # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
+        first = bisect_left(self._spans, (max(start - MOST_SHOWN, 0),))
+        near = self._spans[first : bisect_left(self._spans, (end,))]
+        inside = [span for span in near if span[0] < end and span[1] > start]
         text = ""
         marks: list[Span] = []
         for top, bottom in self._parts(start, end, inside, runs, longest):
@@ -270,11 +273,6 @@ class JudgedText:
         texts = [self.sentences.text(self._text, place) for place in judged]
         found = self._telling.nearness(texts) if texts else ()
         return {place: max(float(near), 0.0) for place, near in zip(judged, found, strict=True)}
-
-    def _near_spans(self, start: int, end: int) -> list[Match]:
-        # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
-        first = bisect_left(self._spans, (max(start - MOST_SHOWN, 0),))
-        return self._spans[first : bisect_left(self._spans, (end,))]
 
     def _parts(self, start: int, end: int, spans: list[Match], runs: Sequence[range], longest: int) -> list[Span]:
         """The parts of a line to show: all of it, its sentences of the runs, or what tells most of a long one."""

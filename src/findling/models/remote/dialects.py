@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from findling.domain.values import one_line
 from findling.models.remote.providers import Provider
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def reason(body: bytes, secret: str = "") -> str:
             return ""
     if secret:
         text = text.replace(secret, "…")
-    words = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    words = one_line(text)
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}…"
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from findling.domain.resources import Chunk
 from findling.text.analysis.lines import with_plain_breaks
 from findling.text.analysis.scripts import Remembered, name_terms
-from findling.text.chunking.code_grammars import CODE_LANGS, dialect_of, grammar_of
+from findling.text.chunking.code_grammars import CODE_LANGS, JS_LANGS, dialect_of, grammar_of
 
 
 class NamedLine(NamedTuple):
@@ -209,12 +209,11 @@ def _named(match: re.Match[str], lang: str) -> tuple[str, str]:
     """The name and the scope of a line of a definition; behind `module.exports =` an expression may have the name."""
     group = match.lastindex or 1
     name, scope = name_of(match[group], lang)
-    if not name and lang in _NAMED_BEHIND and (behind := _EXPRESSION.match(match.string, match.end(group))):
+    if not name and lang in JS_LANGS and (behind := _EXPRESSION.match(match.string, match.end(group))):
         return behind[1], scope
     return name, scope
 
 
-_NAMED_BEHIND = frozenset({"astro", "javascript", "svelte", "typescript", "vue"})
 _EXPRESSION = re.compile(r"[^\n{;]{0,200}?\b(?:function\b[* ]*+|class )(?!extends\b)([\w$]++)")
 
 

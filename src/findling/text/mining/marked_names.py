@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from findling.text.analysis.stemming import listed
-from findling.text.mining.entity_keys import LONGEST_NAME
+from findling.text.mining.entity_keys import LONGEST_NAME, without_particle
 
 _MARKS = re.compile(
     r"\[\[(?P<wiki>[^\[\]|#\n]{1,80}+)(?:[|#][^\[\]\n]{0,80}+)?\]\]"
@@ -74,8 +74,6 @@ def is_told(label: str) -> bool:
 UNSPACED = re.compile(r"[\u30a1-\u30fa\u30fc・]{3,20}|[\u4e00-\u9fff々]{2,8}|[\uac00-\ud7a3]{2,10}")
 """Words of katakana, Chinese characters and Hangul."""
 
-_KOREAN_END = re.compile("(?<=..)(?:에서|으로|은|는|이|가|을|를|의|에|와|과|도|로)$")
-
 
 def repeated_names(text: str, title: str) -> list[tuple[str, int]]:
     """Words of scripts without capitals that a passage repeats, or that its title has, with their counts."""
@@ -85,4 +83,4 @@ def repeated_names(text: str, title: str) -> list[tuple[str, int]]:
 
 def _unspaced_words(text: str) -> Iterator[str]:
     for word in UNSPACED.findall(text):
-        yield _KOREAN_END.sub("", word) if "\uac00" <= word[0] <= "\ud7a3" else word
+        yield without_particle(word) if "\uac00" <= word[0] <= "\ud7a3" else word

@@ -176,22 +176,21 @@ def _is_certain(named: str) -> bool:
 
 def _named(match: re.Match[str], today: date, year: str) -> tuple[date, date]:
     """First day and the day after the last. Raises ValueError and OverflowError for what the calendar lacks."""
-    got = {name: value for name, value in match.groupdict().items() if value}
+    # A group that stands in several forms has a number behind its name in the further ones.
+    got = {name.rstrip("23"): value for name, value in match.groupdict().items() if value}
     if "iso" in got:
         parts = [int(part) for part in got["iso"].split("-")]
         return _span(parts[0], parts[1], parts[2] if len(parts) > 2 else 0)
     if "dotted" in got:
         day, month, rest = got["dotted"].split(".")
         return _in_year(today, int(rest) if rest else 0, int(month), int(day), year)
-    for mark in ("", "2", "3"):
-        if month_name := got.get(f"month{mark}"):
-            given = int(got.get(f"year{mark}") or 0)
-            return _in_year(today, given, _MONTHS[month_name.lower()], int(got.get(f"day{mark}") or 0), year)
-    if turn := got.get("turn") or got.get("turn2"):
-        return _turned(today, _TURNS.get(turn.lower(), -1), (got.get("what") or got["what2"]).lower())
-    if count := got.get("count") or got.get("count2"):
+    if named := got.get("month"):
+        return _in_year(today, int(got.get("year", 0)), _MONTHS[named.lower()], int(got.get("day", 0)), year)
+    if turn := got.get("turn"):
+        return _turned(today, _TURNS.get(turn.lower(), -1), got["what"].lower())
+    if count := got.get("count"):
         number = int(count) if count.isdecimal() else _COUNTS[count.lower()]
-        unit = _UNITS[(got.get("unit") or got["unit2"]).lower()]
+        unit = _UNITS[got["unit"].lower()]
         return _around(today - timedelta(_UNIT_DAYS[unit] * number), unit)
     if name := got.get("name"):
         return _around(today + timedelta(_DAYS[name.lower()]), "d")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.results import Degradation, Report
+from findling.domain.results import Degradation, JsonAnswer
 from findling.domain.values import plain, record
 
 
@@ -209,7 +209,7 @@ class ListedFile(NamedTuple):
 
 
 @record(kw_only=True)
-class GlobAnswer(Report):
+class GlobAnswer(JsonAnswer):
     """The indexed files that a glob matches; `total` counts those, too, that a limit leaves out."""
 
     files: tuple[ListedFile, ...] = ()
@@ -252,7 +252,7 @@ class Reference(NamedTuple):
 
 
 @record(kw_only=True)
-class RefsAnswer(Report):
+class RefsAnswer(JsonAnswer):
     """All lines of code that have a name, definitions first; `total` counts those, too, that a limit leaves out."""
 
     name: str
@@ -308,7 +308,7 @@ class RelatedDocument(NamedTuple):
 
 
 @record(kw_only=True)
-class RelatedAnswer(Report):
+class RelatedAnswer(JsonAnswer):
     """The paths between two things, the strongest first; of one thing, the names and documents around it.
 
     `of` and `to` are written as texts write them; `unknown` are things that nothing names.

@@ -14,8 +14,8 @@ SCHEMA_VERSION = 6
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 
 
-class Report:
-    """A record that faces print as JSON."""
+class JsonAnswer:
+    """An answer that is JSON as it stands."""
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values."""
@@ -352,7 +352,7 @@ class Theme:
 
 
 @record(kw_only=True)
-class ThemesAnswer(Report):
+class ThemesAnswer(JsonAnswer):
     """The themes of a workspace, those with most documents first; `total` counts them all."""
 
     themes: tuple[Theme, ...] = ()

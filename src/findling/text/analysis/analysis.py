@@ -221,7 +221,7 @@ def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
 
 
 def _separated(code: int) -> int | str | None:
-    """What stands for a character where runs are cut: a space for nearly everything between them."""
+    """The substitute of a character where runs are cut: a space for nearly everything between them."""
     category = unicodedata.category(chr(code))
     # Joiners and soft hyphens stand inside words; the way a character is to be drawn is not part of it either.
     if category in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:

@@ -17,7 +17,7 @@ _Value = TypeVar("_Value")
 
 
 class Remembered(dict[_Key, _Value]):
-    """What `make` gives for each key, made when it is first asked for; forgotten before there are more than `most`.
+    """Values that `make` gives for keys when they are first asked for; forgotten before there are more than `most`.
 
     A text that is longer than `longest` hardly comes again, and is not kept.
     """

@@ -181,7 +181,7 @@ word_tokens = Remembered(_tokens_of, _MAX_KNOWN, _LONGEST_KNOWN)
 
 
 def _plain_sign(code: int) -> str:
-    """What BERT makes of a character that does not decompose further."""
+    """The reading of a character that does not decompose further, as BERT has it."""
     sign = chr(code)
     category = unicodedata.category(sign)
     if category in ("Cc", "Cf", "Co", "Cs", "Mn") or sign == "\ufffd":

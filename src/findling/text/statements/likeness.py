@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from operator import itemgetter
 
 from findling.text.statements.periods import alternatives, word_table
@@ -28,7 +28,7 @@ from findling.text.statements.relations import (
     is_name,
     shape_of,
 )
-from findling.text.statements.words import SaidWord, fold, lexicon
+from findling.text.statements.words import SaidWord, fold, lexicon, marks_of, runs_of
 
 COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
 """The same statement; a newer value that takes the place of an older one; two that may not hold together."""
@@ -94,7 +94,7 @@ def _of_negation(pair: _Pair) -> str:
 
 def _of_same(old: Reading, new: Reading) -> str:
     """The same words: another time makes an update of them, other signs or capitals a conflict."""
-    if _marks(old.text) != _marks(new.text) or _is_other_case(old, new):
+    if marks_of(old.text) != marks_of(new.text) or _is_other_case(old, new):
         return CONFLICT
     spans = ((old.since, new.since), (old.until, new.until))
     return UPDATE if any(None not in span and span[0] != span[1] for span in spans) else COPY
@@ -139,7 +139,7 @@ def _of_swap(pair: _Pair) -> str:
         return _of_former(pair, gone)
     shared = sum(not CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
     is_swap = _is_phrase(old, missing) and _is_phrase(new, pair.added)
-    return _of_values(pair, gone, missing[0]) if is_swap and shared >= max(_runs(gone), _runs(pair.come)) else ""
+    return _of_values(pair, gone, missing[0]) if is_swap and shared >= max(runs_of(gone), runs_of(pair.come)) else ""
 
 
 def _of_values(pair: _Pair, gone: Sequence[SaidWord], place: int) -> str:
@@ -188,11 +188,6 @@ def _are_of_others(pair: _Pair, gone: Sequence[SaidWord]) -> bool:
     """Whether values belong to other things: the capital of a country and its largest city; somebody else."""
     behind = next(iter(pair.new.words[pair.added[-1] + 1 :]), pair.come[0])
     return behind.role == "of" != pair.come[0].role or "~" in (gone[-1].key[0], pair.come[-1].key[0])
-
-
-def _runs(words: Sequence[SaidWord]) -> int:
-    """The number of words, where a name of several is one."""
-    return len(words) - sum(one.kind == other.kind == "name" for one, other in pairwise(words))
 
 
 def _holds_one(pair: _Pair) -> bool:
@@ -399,12 +394,5 @@ def _in_roles(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
 _VERBAL = RELATIONS | {"@prefer"}
 
 
-def _marks(text: str) -> list[str]:
-    """Signs that say something: `x > 5`, `-5`, `a*b`; and whether `not` is said of all or of some."""
-    return [*_SIGNS.findall(text.replace("\u2212", "-")), *(["not all"] if _NOT_ALL.search(text) else ())]
-
-
-_SIGNS = re.compile(r"[<>≤≥≠≈±×÷^|~\\*]|(?:(?<=\s)|^)-(?=[\d.])|(?<=\w)[+/](?=\w)|(?<=[\s(])\+(?=\s)")
-_NOT_ALL = re.compile(rf"\b(?:not|nicht|pas|no) (?:{alternatives('all')})\b", re.IGNORECASE)
 _DONE = re.compile(r"(?:ed|en|wn|un|lt|pt|t|ée?s?|ado|ido|ato)$", re.IGNORECASE)
 _NEW = re.compile(r"\b(?:new|neue?[rsnm]?|nouve\w+|nuev[oa]|nuov[oa])\b", re.IGNORECASE)

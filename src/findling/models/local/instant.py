@@ -48,11 +48,7 @@ class InstantEmbedder:
         """One vector of length 1 for each text, in order; all zeros for a text without a known token."""
         import numpy as np
 
-        if native is None:
-            sums = _sums(texts)
-        else:
-            sums = np.frombuffer(native.instant_sums(native_vocabulary(), *_mapped(), texts, word_tokens))
-            sums = sums.reshape(-1, _DIMENSIONS)
+        sums = _sums(texts) if native is None else np.frombuffer(_native_sums(texts)).reshape(-1, _DIMENSIONS)
         # As np.linalg.norm does it, without a look at what it was given: a page of hits asks for seven small batches.
         lengths = np.sqrt(np.add.reduce(sums * sums, axis=1, keepdims=True))
         return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
@@ -87,6 +83,11 @@ def _table() -> NDArray[Any]:
 
     table, offset = _mapped()
     return np.frombuffer(table, [("scale", "<f4"), ("codes", "i1", (_DIMENSIONS,))], offset=offset)
+
+
+def _native_sums(texts: Sequence[str]) -> bytes:
+    assert native is not None
+    return native.instant_sums(native_vocabulary(), *_mapped(), texts, word_tokens)
 
 
 def _codes(texts: Sequence[str]) -> list[bytes]:

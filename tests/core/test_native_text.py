@@ -138,6 +138,10 @@ def test_sentences_of_real_files_are_those_of_the_reference() -> None:
         assert text_lines.sentences_in(text) == text_lines._sentences_of(text), path
 
 
+def test_an_empty_text_has_no_sentences() -> None:
+    assert text_lines._sentences_of("") == text_lines.sentences_in("")
+
+
 def test_wrong_arguments_of_sentences_raise() -> None:
     with pytest.raises(TypeError):
         core().sentences(b"a b", 1, 1, 1)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -10,11 +11,22 @@ from hypothesis import strategies as st
 
 from findling.domain.results import Line
 from findling.text.analysis.lines import sentences_in
-from findling.text.snippets import JudgedText, Match, Telling, plain_line, snippet
+from findling.text.snippets import JudgedText, Match, Telling, plain_line
 
 
 def spans_of(text: str, *words: str) -> list[Match]:
     return [(match.start(), match.end(), (word,)) for word in words for match in re.finditer(word, text)]
+
+
+def snippet(
+    text: str,
+    first_line: int,
+    spans: Sequence[Match],
+    max_lines: int = 3,
+    context: int = 0,
+    telling: Telling = Telling(),  # noqa: B008 - it never changes
+) -> tuple[Line, ...]:
+    return JudgedText(text, spans, telling).show(first_line, max_lines, context)[0]
 
 
 def numbers(lines: tuple[Line, ...]) -> list[int]:

@@ -12,7 +12,6 @@ import pytest
 
 from findling.text.analysis.analysis import terms
 from findling.text.analysis.stemming import (
-    extended_table,
     forms_prefix,
     forms_table,
     function_words,
@@ -90,7 +89,7 @@ def test_a_table_grows_into_that_of_all_words() -> None:
     words = [*dict.fromkeys([*words_of_all_languages(), *PROSE.split()])]
     table = b""
     for start in range(0, len(words), len(words) // 7):
-        table = extended_table(table, words[start : start + len(words) // 7])
+        table = forms_table(words[start : start + len(words) // 7], table)
     assert table == forms_table(words)
-    assert extended_table(table, words[::3]) == table
-    assert extended_table(table, []) == table
+    assert forms_table(words[::3], table) == table
+    assert forms_table([], table) == table

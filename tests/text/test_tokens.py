@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import findling
 from findling.text.analysis import wordpieces
+from findling.text.analysis.scripts import Remembered
 from findling.text.analysis.wordpieces import count_tokens
 from findling.text.chunking.measures import MOST_TOKENS_OF_A_CHARACTER
 
@@ -74,8 +75,7 @@ def test_a_text_has_no_more_tokens_than_its_characters_allow(text: str) -> None:
 
 
 def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordpieces, "_MAX_KNOWN", 10)
-    monkeypatch.setattr(wordpieces, "word_tokens", type(wordpieces.word_tokens)())
+    monkeypatch.setattr(wordpieces, "word_tokens", Remembered(wordpieces._tokens_of, 10))
     words = [f"word{number}" for number in range(100)]
     assert count_tokens(" ".join(words)) == sum(map(count_tokens, words))
     assert len(wordpieces.word_tokens) <= 10

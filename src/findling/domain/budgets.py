@@ -185,23 +185,6 @@ def spending(budget: WorkBudget | None = None) -> Iterator[WorkBudget]:
         _current.budget = outer
 
 
-@contextmanager
-def trying() -> Iterator[Callable[[], None]]:
-    """Have everything inside draw on a copy of the budget; a call of what is yielded makes it count."""
-    outer, budget = _current.budget, current_budget()
-    tried = WorkBudget()
-    vars(tried).update({**vars(budget), "left": dict(budget.left), "refused": [*budget.refused], "_made": {}})
-
-    def adopt() -> None:
-        budget.left, budget.refused = tried.left, tried.refused
-
-    _current.budget = tried
-    try:
-        yield adopt
-    finally:
-        _current.budget = outer
-
-
 class _PerThread(threading.local):
     budget: WorkBudget | None = None
 

@@ -3,6 +3,7 @@
 # No `from __future__ import annotations`: classes of fields parse each annotation that is a text, 1 ms in all.
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
+from functools import partial
 from typing import Any
 
 from findling.domain.values import FIELDS, record
@@ -75,107 +76,89 @@ def knob(default: Any, help: str, /, kind: str = "", **more: Any) -> Any:
     return field(default=default, metadata={"knob": declared})
 
 
+_open = partial(knob, project="any")
+"""A knob that a stranger's project file may set to any value."""
+
+_factor = partial(_open, minimum=1, maximum=10)
+
+
 @record(kw_only=True)
 class Plan:
     """The legs that a search asks, and the steps after them; the defaults measured best."""
 
     profile: str = knob("auto", "The name that the answer shows for this plan.", profile=False)
-    mode: str = knob(
+    mode: str = _open(
         "hybrid",
         "What a search goes by: words and meaning, words alone, or meaning alone.",
         choices=MODES,
         setting="search.mode",
         flag="--mode",
-        project="any",
         http=True,
         mcp="keyword: exact names and codes; semantic: other words, same meaning",
     )
-    words: str = knob(
+    words: str = _open(
         "auto",
         "Which words of a query a hit must have: any of them, all of them, or (auto) what the query looks like.",
         choices=WORDS,
-        project="any",
         http=True,
     )
-    glossary: bool = knob(True, "Also find what the glossary calls by another name.", project="any")
-    typos: str = knob(
+    glossary: bool = _open(True, "Also find what the glossary calls by another name.")
+    typos: str = _open(
         "correct",
         "A word that nobody wrote: search for the nearest ones instead, suggest them only, or leave it.",
         choices=TYPOS,
-        project="any",
     )
-    meaning_finds: bool = knob(
-        True,
-        "Answer also with what has none of the words and the same meaning; off: meaning only reorders.",
-        project="any",
+    meaning_finds: bool = _open(
+        True, "Answer also with what has none of the words and the same meaning; off: meaning only reorders."
     )
     relax: bool = knob(
         True,
         "Where nothing has what a query demands (a quoted phrase, AND), show apart what it finds without the demand.",
         http=True,
     )
-    related: int = knob(
-        3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000, project="any"
-    )
-    route: bool = knob(True, "Let what a query looks like (a question, a path, code) change the plan.", project="any")
-    types: tuple[str, ...] = knob((), "Types to answer with, such as memory or decision; empty: all.", project="any")
-    heads: bool = knob(
-        False,
-        "Leave out what something newer supersedes.",
-        project="any",
-    )
-    weights: Mapping[str, float] = knob(
+    related: int = _open(3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000)
+    route: bool = _open(True, "Let what a query looks like (a question, a path, code) change the plan.")
+    types: tuple[str, ...] = _open((), "Types to answer with, such as memory or decision; empty: all.")
+    heads: bool = _open(False, "Leave out what something newer supersedes.")
+    weights: Mapping[str, float] = _open(
         {},
         "Weights of text fields that differ from the usual ones: body, title, heading, path, tags, name, description.",
         "weights",
-        project="any",
     )
-    fusion: str = knob(
+    fusion: str = _open(
         "weighted",
         "How words and meaning become one ranking: by their scores, by their ranks, or by scores and age.",
         choices=FUSIONS,
-        project="any",
         http=True,
     )
-    alpha: float | None = knob(
+    alpha: float | None = _open(
         None,
         "Weight of meaning against words, 0 to 1; not set, it is decided for each query.",
         "number",
         maximum=1,
-        project="any",
         http=True,
     )
-    graph: str = knob(
+    graph: str = _open(
         "auto",
         "Passages that share names with the question and its best hits: where that helps (auto), never, or always.",
         choices=GRAPHS,
-        project="any",
         http=True,
         mcp="shared names",
     )
-    graph_mode: str = knob(
+    graph_mode: str = _open(
         "low",
         "What the graph leads to: passages that share names (low), one of each theme (high), or both by turns (dual).",
         choices=GRAPH_MODES,
-        project="any",
         http=True,
     )
     leg_weights: Mapping[str, float] = knob(
         {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares"
     )
-    rrf_k: float = knob(
-        60.0, "How slowly ranks lose their worth when rankings are fused by rank.", project="any", served=1e6
-    )
+    rrf_k: float = _open(60.0, "How slowly ranks lose their worth when rankings are fused by rank.", served=1e6)
     overfetch: float = knob(
         3.0, "How many times the wanted hits each leg is asked for.", minimum=1, project="lower", served=100
     )
-    min_score: float = knob(
-        0.0,
-        "Hits that score less, from 0 to 1, are left out.",
-        maximum=1,
-        project="any",
-        http=True,
-    )
+    min_score: float = _open(0.0, "Hits that score less, from 0 to 1, are left out.", maximum=1, http=True)
     weak: bool = knob(
         False,
         "Show weaker matches, too, which are only counted otherwise.",
@@ -183,7 +166,7 @@ class Plan:
         sets=True,
         flag_help="Show weaker matches, too.",
     )
-    feedback: bool = knob(False, "Search again with words that the best hits of a short query share.", project="any")
+    feedback: bool = _open(False, "Search again with words that the best hits of a short query share.")
     expand: str = knob(
         "off",
         "Ask again with other words for the question: never, where the first round is weak (auto), or always.",
@@ -191,49 +174,25 @@ class Plan:
         http=True,
         mcp="other words",
     )
-    novelty: bool = knob(
-        True,
-        "Count what stands everywhere (licence heads, signatures, quoted mail) half.",
-        project="any",
+    novelty: bool = _open(True, "Count what stands everywhere (licence heads, signatures, quoted mail) half.")
+    boosts: bool = _open(False, "Lift hits whose title, heading, name or tags match, and recent ones.")
+    exact_boost: float = _factor(1.0, "Factor for a hit whose title or name is the query, such as 1.5; 1: none.")
+    prefix_boost: float = _factor(
+        1.0, "Factor for a hit whose title or name begins with the query, such as 1.2; 1: none."
     )
-    boosts: bool = knob(False, "Lift hits whose title, heading, name or tags match, and recent ones.", project="any")
-    exact_boost: float = knob(
-        1.0,
-        "Factor for a hit whose title or name is the query, such as 1.5; 1: none.",
-        minimum=1,
-        maximum=10,
-        project="any",
+    phrase_boost: float = _factor(1.0, "Factor for a hit whose text has the query word for word, such as 1.2; 1: none.")
+    collapse: bool = _open(True, "Show copies of a passage once, with the others in it.")
+    diversity: float = _open(
+        1.0, "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.", maximum=1
     )
-    prefix_boost: float = knob(
-        1.0,
-        "Factor for a hit whose title or name begins with the query, such as 1.2; 1: none.",
-        minimum=1,
-        maximum=10,
-        project="any",
-    )
-    phrase_boost: float = knob(
-        1.0,
-        "Factor for a hit whose text has the query word for word, such as 1.2; 1: none.",
-        minimum=1,
-        maximum=10,
-        project="any",
-    )
-    collapse: bool = knob(True, "Show copies of a passage once, with the others in it.", project="any")
-    diversity: float = knob(
-        1.0,
-        "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.",
-        maximum=1,
-        project="any",
-    )
-    adaptive_k: bool = knob(False, "End the answer where scores fall most.", project="any")
-    group: str = knob(
+    adaptive_k: bool = _open(False, "End the answer where scores fall most.")
+    group: str = _open(
         "none",
         "One hit for each passage, or for each resource, or for each thread of messages, with the others in it.",
         choices=GROUPINGS,
-        project="any",
         http=True,
     )
-    around: int = knob(1, "Messages shown before and after one that was found in a chat.", maximum=100, project="any")
+    around: int = _open(1, "Messages shown before and after one that was found in a chat.", maximum=100)
     affinities: Mapping[str, float] = knob(
         {}, "How close authors are to you, 0 to 1, by their names in lower case; boosts lift what they wrote.", "shares"
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.results import Degradation
-from findling.domain.values import record
+from findling.domain.results import Degradation, JsonAnswer
+from findling.domain.values import plain, record
 
 
 class IndexProgress(NamedTuple):
@@ -197,9 +197,8 @@ class GrepAnswer:
             }
             for file in self.files
         ]
-        degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
-        facts = {"strategy": self.strategy, "searched": self.searched, "is_cut": self.is_cut, "degraded": degraded}
-        return {"files": files, "total": self.total, **facts}
+        facts = {"strategy": self.strategy, "searched": self.searched, "is_cut": self.is_cut}
+        return {"files": files, "total": self.total, **facts, "degraded": plain(self.degraded)}
 
 
 class ListedFile(NamedTuple):
@@ -210,17 +209,12 @@ class ListedFile(NamedTuple):
 
 
 @record(kw_only=True)
-class GlobAnswer:
+class GlobAnswer(JsonAnswer):
     """The indexed files that a glob matches; `total` counts those, too, that a limit leaves out."""
 
     files: tuple[ListedFile, ...] = ()
     total: int = 0
     degraded: tuple[Degradation, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as plain JSON-ready values."""
-        degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
-        return {"files": [one._asdict() for one in self.files], "total": self.total, "degraded": degraded}
 
 
 class OutlinedDefinition(NamedTuple):
@@ -244,8 +238,7 @@ class OutlineAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values."""
-        definitions = [one._asdict() for one in self.definitions]
-        return {"path": self.path, "id": self.rid, "lang": self.lang, "definitions": definitions}
+        return {"path": self.path, "id": self.rid, "lang": self.lang, "definitions": plain(self.definitions)}
 
 
 class Reference(NamedTuple):
@@ -259,7 +252,7 @@ class Reference(NamedTuple):
 
 
 @record(kw_only=True)
-class RefsAnswer:
+class RefsAnswer(JsonAnswer):
     """All lines of code that have a name, definitions first; `total` counts those, too, that a limit leaves out."""
 
     name: str
@@ -267,13 +260,6 @@ class RefsAnswer:
     total: int = 0
     is_cut: bool = False
     degraded: tuple[Degradation, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as plain JSON-ready values."""
-        found = [one._asdict() for one in self.references]
-        degraded = [{"what": one.what, "fix": one.fix} for one in self.degraded]
-        facts = {"total": self.total, "is_cut": self.is_cut, "degraded": degraded}
-        return {"name": self.name, "references": found, **facts}
 
 
 class RelatedPassage(NamedTuple):
@@ -322,7 +308,7 @@ class RelatedDocument(NamedTuple):
 
 
 @record(kw_only=True)
-class RelatedAnswer:
+class RelatedAnswer(JsonAnswer):
     """The paths between two things, the strongest first; of one thing, the names and documents around it.
 
     `of` and `to` are written as texts write them; `unknown` are things that nothing names.
@@ -343,19 +329,7 @@ class RelatedAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values."""
-        return {
-            "of": self.of,
-            "to": self.to,
-            "paths": [
-                {
-                    "names": path.names,
-                    "score": path.score,
-                    "steps": [{"from": a, "to": b, "passage": passage._asdict()} for a, b, passage in path.steps],
-                }
-                for path in self.paths
-            ],
-            "names": [{**one._asdict(), "passage": one.passage._asdict()} for one in self.names],
-            "documents": [{**one._asdict(), "passage": one.passage._asdict()} for one in self.documents],
-            "unknown": self.unknown,
-            "degraded": [{"what": one.what, "fix": one.fix} for one in self.degraded],
-        }
+        values = super().to_dict()
+        for path in values["paths"]:
+            path["steps"] = [{"from": one.pop("start"), "to": one.pop("end"), **one} for one in path["steps"]]
+        return values

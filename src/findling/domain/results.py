@@ -8,10 +8,19 @@ from math import prod
 from typing import Any, NamedTuple
 
 from findling.domain.errors import FindlingError
-from findling.domain.values import as_dict, record
+from findling.domain.values import as_dict, plain, record
 
 SCHEMA_VERSION = 6
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
+
+
+class JsonAnswer:
+    """An answer that is JSON as it stands."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values."""
+        values: dict[str, Any] = plain(self)
+        return values
 
 
 @record(kw_only=True)
@@ -343,14 +352,9 @@ class Theme:
 
 
 @record(kw_only=True)
-class ThemesAnswer:
+class ThemesAnswer(JsonAnswer):
     """The themes of a workspace, those with most documents first; `total` counts them all."""
 
     themes: tuple[Theme, ...] = ()
     total: int = 0
     degraded: tuple[Degradation, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as plain JSON-ready values."""
-        values: dict[str, Any] = as_dict(self)
-        return values

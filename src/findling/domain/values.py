@@ -37,6 +37,16 @@ def loose_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
+def one_line(text: str) -> str:
+    """The text on one line, without signs that a terminal obeys."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def cut_at_space(text: str, longest: int) -> str:
+    """The text, or as many of its words as that."""
+    return text if len(text) <= longest else text[: longest + 1].rpartition(" ")[0] or text[:longest]
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """A number with its noun: `1 file`, `2,000 files`; `several` is a plural that does not end in s alone."""
     return f"{number:,} {one if number == 1 else several or one + 's'}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundError
 from findling.domain.values import read_json
@@ -81,7 +81,7 @@ def file_sha256(path: Path, models_home: Path, *, read_again: bool = False) -> s
     try:
         facts = path.stat()
         memory = models_home / VERIFIED_FILE
-        known = _read_memory(memory)
+        known = kept_lists(memory, 3)
         stamp = [facts.st_size, facts.st_mtime_ns]
         entry = known.get(str(path.absolute()))
         if not read_again and entry is not None and entry[:2] == stamp:
@@ -89,27 +89,37 @@ def file_sha256(path: Path, models_home: Path, *, read_again: bool = False) -> s
         file = (str(path.absolute()), facts.st_dev, facts.st_ino, *stamp, facts.st_ctime_ns)
         sha256 = "" if read_again else _READ_HERE.get(file, "")
         if not sha256:
-            import hashlib  # 3 ms of OpenSSL that a search on a known file does not need
-
-            with path.open("rb") as stream:
-                sha256 = _READ_HERE[file] = hashlib.file_digest(stream, "sha256").hexdigest()
+            sha256 = _READ_HERE[file] = digest_of(path)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}", hint="findling models list") from error
-    known[str(path.absolute())] = [*stamp, sha256]
-    with suppress(OSError):  # a folder that cannot be written only costs the next process the same work
-        models_home.mkdir(parents=True, exist_ok=True)
-        fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
-        fresh.write_text(json.dumps(known), encoding="utf-8")
-        fresh.replace(memory)
+    keep(memory, json.dumps({**known, str(path.absolute()): [*stamp, sha256]}).encode())
     return sha256
 
 
-def _read_memory(path: Path) -> dict[str, list[object]]:
+def digest_of(path: Path) -> str:
+    """The sha256 of a file. Raises OSError."""
+    import hashlib  # 3 ms of OpenSSL that a search on a known file does not need
+
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Keep what the next process would do again, all of it or nothing: a folder may be one that cannot be written."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        fresh.write_bytes(data)
+        fresh.replace(path)
+
+
+def kept_lists(path: Path, length: int) -> dict[str, list[Any]]:
+    """Lists of this length by name, as `keep` has kept them in JSON; none from a file that is missing or damaged."""
     try:
         known = read_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # missing or damaged: everything is read again
+    except (OSError, ValueError):
         return {}
-    is_sound = isinstance(known, dict) and all(isinstance(entry, list) and len(entry) == 3 for entry in known.values())
+    is_sound = isinstance(known, dict) and all(isinstance(one, list) and len(one) == length for one in known.values())
     return known if is_sound else {}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import http.client
 import os
 import urllib.error
@@ -15,7 +14,7 @@ from urllib.parse import quote
 
 from findling.domain.errors import DiskFullError, ModelDamagedError, ModelError, ProviderError
 from findling.models.catalogue import ModelCard, card_of_folder, known_card, recorded_sha256, write_card
-from findling.models.locating import model_folder
+from findling.models.locating import digest_of, model_folder
 
 PullProgress = Callable[[str, int, int], None]
 """Called with the name of a file, its bytes so far, and its size (0 when unknown)."""
@@ -95,8 +94,7 @@ def _present(target: Path, sha256: str) -> str:
     """The sha256 of a file that is there as it was; nothing when it has to be fetched."""
     if not sha256 or not target.is_file():
         return ""
-    with target.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    actual = digest_of(target)
     return actual if actual == sha256 else ""
 
 
@@ -111,8 +109,7 @@ def _fetch(
         if file.optional:
             return ""
         raise ProviderError(f"the hub has no {base}{file.sources[0]}", hint="findling models list")
-    with part.open("rb") as stream:
-        actual = hashlib.file_digest(stream, "sha256").hexdigest()
+    actual = digest_of(part)
     _tag_file(part).unlink(missing_ok=True)
     if sha256 and actual != sha256:
         part.unlink()

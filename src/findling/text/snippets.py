@@ -92,24 +92,6 @@ _FENCES = ("```", "~~~", ".. code")
 _NO_WORTH: Mapping[str, int] = {}
 
 
-def snippet(
-    text: str,
-    first_line: int,
-    spans: Sequence[Match],
-    max_lines: int = 3,
-    context: int = 0,
-    telling: Telling = _NOTHING,
-) -> tuple[Line, ...]:
-    """The sentences that tell most, each whole, with `context` lines around them; a small text as a whole.
-
-    `first_line` is the number of the text's first line. A stretch of up to `max_lines` lines comes first; sentences
-    beside it and in one other place follow, up to twice as many lines and 400 characters. Lines are verbatim; one of
-    more than 400 characters is cut to the sentences that tell most, and `…` marks each cut. Where nothing tells
-    anything the first lines are shown that are not blank.
-    """
-    return JudgedText(text, spans, telling).show(first_line, max_lines, context)[0]
-
-
 def plain_line(text: str) -> str:
     """A line without the signs that make a heading or an entry of a list of it, to be compared with others."""
     return " ".join(text.strip(_SIGNS).casefold().split())
@@ -149,7 +131,13 @@ class JudgedText:
         self._near = self._nearness() if telling.nearness is not None else {}
 
     def show(self, first_line: int, max_lines: int = 3, context: int = 0) -> tuple[tuple[Line, ...], int]:
-        """The lines that `snippet` gives, and the number of the one that tells most, or else of the first line."""
+        """The sentences that tell most, each whole, and the number of the line that tells most; a small text whole.
+
+        `first_line` is the number of the text's first line. A stretch of up to `max_lines` lines comes first; sentences
+        beside it and in one other place follow, up to twice as many lines and 400 characters, with `context` lines
+        around them. Lines are verbatim; one of more than 400 characters is cut to the sentences that tell most, and
+        `…` marks each cut. Where nothing tells anything the first lines are shown that are not blank.
+        """
         places = range(len(self.sentences.starts))
         if not places:
             return (), first_line
@@ -212,7 +200,10 @@ class JudgedText:
     def _shown(self, number: int, runs: Sequence[range], first_line: int, longest: int) -> Line:
         """A line, cut to what tells most if it is longer than that."""
         start, end = self._index.line_span(number)
-        inside = [span for span in self._near_spans(start, end) if span[0] < end and span[1] > start]
+        # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
+        first = bisect_left(self._spans, (max(start - MOST_SHOWN, 0),))
+        near = self._spans[first : bisect_left(self._spans, (end,))]
+        inside = [span for span in near if span[0] < end and span[1] > start]
         text = ""
         marks: list[Span] = []
         for top, bottom in self._parts(start, end, inside, runs, longest):
@@ -282,11 +273,6 @@ class JudgedText:
         texts = [self.sentences.text(self._text, place) for place in judged]
         found = self._telling.nearness(texts) if texts else ()
         return {place: max(float(near), 0.0) for place, near in zip(judged, found, strict=True)}
-
-    def _near_spans(self, start: int, end: int) -> list[Match]:
-        # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
-        first = bisect_left(self._spans, (max(start - MOST_SHOWN, 0),))
-        return self._spans[first : bisect_left(self._spans, (end,))]
 
     def _parts(self, start: int, end: int, spans: list[Match], runs: Sequence[range], longest: int) -> list[Span]:
         """The parts of a line to show: all of it, its sentences of the runs, or what tells most of a long one."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import ModelError
-from findling.domain.values import read_json
 from findling.models.local.onnx_session import LocalModel, TextEncoder, TokenRow
-from findling.models.locating import ModelFiles, file_sha256
+from findling.models.locating import ModelFiles, file_sha256, keep, kept_lists
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,20 +85,16 @@ def usual_cosines(
     fingerprint: str, embed: Callable[[Sequence[str], str], Vectors], memory: Path
 ) -> tuple[float, float]:
     """Mean and deviation, kept in the file `memory` for the next process."""
+    known = kept_lists(memory, 2)
     try:
-        mean, deviation = read_json(memory.read_text(encoding="utf-8"))[fingerprint]
+        mean, deviation = known[fingerprint]
         return float(mean), float(deviation)
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: it is measured again
+    except (ValueError, KeyError, TypeError):  # not there, or not readable: it is measured again
         pass
     cosines = embed(_QUERIES, "query") @ embed(_PASSAGES, "passage").T
     # Sixty-four pairs of short texts lie closer together than the passages of a whole collection.
     found = float(cosines.mean()), max(float(cosines.std()), _SHORTEST_DEVIATION)
-    with suppress(OSError, ValueError):
-        kept = read_json(memory.read_text(encoding="utf-8")) if memory.is_file() else {}
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
-        fresh.write_text(json.dumps({**kept, fingerprint: found}), encoding="utf-8")
-        fresh.replace(memory)
+    keep(memory, json.dumps({**known, fingerprint: found}).encode())
     return found
 
 

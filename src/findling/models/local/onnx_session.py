@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,7 +14,7 @@ from weakref import WeakValueDictionary
 from findling.domain.budgets import current_budget
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.models.local.int8_graph import to_int8_arithmetic
-from findling.models.locating import ModelFiles, verified_sha256
+from findling.models.locating import ModelFiles, keep, verified_sha256
 from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
 
 if TYPE_CHECKING:
@@ -213,11 +212,7 @@ def _prepared(model: Path, prepared: Path | None) -> str | bytes:
     faster = to_int8_arithmetic(model.read_bytes())
     if faster is None:
         return str(model)
-    with suppress(OSError):  # a folder that cannot be written costs the next process the same 70 ms
-        prepared.parent.mkdir(parents=True, exist_ok=True)
-        fresh = prepared.with_name(f"{prepared.name}.{os.getpid()}")
-        fresh.write_bytes(faster)
-        fresh.replace(prepared)
+    keep(prepared, faster)  # 70 ms
     return faster
 
 
@@ -237,9 +232,9 @@ class LocalModel:
     ) -> None:
         self.sha256 = verified_sha256(files, models_home)
         self._files = files
-        self._outputs = outputs
         self._threads = threads or os.cpu_count() or 1
-        self._prepared = None if exact else models_home / "prepared" / f"{self.sha256[:16]}.onnx"
+        prepared = None if exact else models_home / "prepared" / f"{self.sha256[:16]}.onnx"
+        self._recipe = _Recipe(self.sha256, tuple(outputs), files.model, prepared)
         self._session: OnnxSession | None = None
         self._encoder: TextEncoder | None = None
         self._lock = Lock()
@@ -283,11 +278,8 @@ class LocalModel:
     def _opened(self) -> OnnxSession:
         with self._lock:
             if self._session is None:
-                self._session = self._shared()
+                self._session = _share(self._recipe)
             return self._session
-
-    def _shared(self) -> OnnxSession:
-        return _share(_Recipe(self.sha256, tuple(self._outputs), self._files.model, self._prepared))
 
 
 class _Recipe(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from findling.domain.values import one_line
 from findling.models.remote.providers import Provider
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def reason(body: bytes, secret: str = "") -> str:
             return ""
     if secret:
         text = text.replace(secret, "…")
-    words = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    words = one_line(text)
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}…"
 
 
@@ -98,7 +99,7 @@ def embedding_request(
 def embedding_vectors(provider: Provider, reply: object, count: int) -> Vectors:
     """The vectors of a reply in the order of the texts, each of length 1. Raises MalformedReplyError."""
     if provider.dialect == "cohere":
-        rows = _rows_in_place(reply, count)
+        rows = [_values(row) for row in _listed(_at(_at(reply, "embeddings"), "float"), "embeddings.float", count)]
     else:
         rows = [_values(item.get("embedding")) for item in _in_order(reply, "data", count)]
     lengths = {len(row) for row in rows}
@@ -122,12 +123,9 @@ def rerank_request(provider: Provider, model: str, query: str, texts: Sequence[s
 def rerank_scores(provider: Provider, reply: object, count: int) -> list[float]:
     """The scores of a reply as they are, in the order of the texts. Raises MalformedReplyError."""
     if provider.rerank_dialect == "tei":
-        items, field = _in_order({"results": reply}, "results", count), "score"
-    elif provider.rerank_dialect == "voyage":
-        items, field = _in_order(reply, "data", count), "relevance_score"
-    else:
-        items, field = _in_order(reply, "results", count), "relevance_score"
-    scores = [item.get(field) for item in items]
+        reply = {"results": reply}
+    items = _in_order(reply, "data" if provider.rerank_dialect == "voyage" else "results", count)
+    scores = [item.get("score" if provider.rerank_dialect == "tei" else "relevance_score") for item in items]
     for number, score in enumerate(scores):
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             raise MalformedReplyError(f"has no usable score for text {number}")
@@ -152,52 +150,48 @@ def chat_request(provider: Provider, model: str, system: str, user: str, max_tok
 
 def chat_words(provider: Provider, reply: object) -> str:
     """Answer of the model. Raises MalformedReplyError."""
-    if provider.chat_dialect == "anthropic":
-        return _words_of_blocks(reply)
-    choices = reply.get("choices") if isinstance(reply, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    content = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(content, str) or not content.strip():
+    words = _blocks(reply) if provider.chat_dialect == "anthropic" else _first_choice(reply)
+    if not words.strip():
         raise MalformedReplyError("has no words in it")
-    return content.strip()
+    return words.strip()
 
 
-def _words_of_blocks(reply: object) -> str:
+def _first_choice(reply: object) -> str:
+    choices = _at(reply, "choices")
+    content = _at(_at(choices[0] if isinstance(choices, list) and choices else None, "message"), "content")
+    return content if isinstance(content, str) else ""
+
+
+def _blocks(reply: object) -> str:
     """The texts of a list of blocks; thoughts and the like are none."""
-    blocks = reply.get("content") if isinstance(reply, dict) else None
-    listed = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
-    texts = [block.get("text") for block in listed if block.get("type") == "text"]
-    words = "".join(text for text in texts if isinstance(text, str)).strip()
-    if not words:
-        raise MalformedReplyError("has no words in it")
-    return words
+    blocks = _at(reply, "content")
+    texts = [_at(block, "text") for block in blocks if _at(block, "type") == "text"] if isinstance(blocks, list) else []
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _at(reply: object, key: str) -> object:
+    """The value of a key; None for what is no object, or has no such key."""
+    return reply.get(key) if isinstance(reply, dict) else None
+
+
+def _listed(items: object, name: str, count: int) -> list[Any]:
+    """The items of a list that has one for each text."""
+    if not isinstance(items, list):
+        raise MalformedReplyError(f"has no list {name!r}")
+    if len(items) != count:
+        raise MalformedReplyError(f"has {len(items)} items for {count} texts")
+    return items
 
 
 def _in_order(reply: object, key: str, count: int) -> list[dict[str, Any]]:
     """The items of a list by their `index`: all of them once, whatever order they came in."""
-    items = reply.get(key) if isinstance(reply, dict) else None
-    if not isinstance(items, list):
-        raise MalformedReplyError(f"has no list {key!r}")
-    if len(items) != count:
-        raise MalformedReplyError(f"has {len(items)} items for {count} texts")
     placed: dict[int, dict[str, Any]] = {}
-    for item in items:
-        index = item.get("index") if isinstance(item, dict) else None
+    for item in _listed(_at(reply, key), key, count):
+        index = _at(item, "index")
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < count or index in placed:
             raise MalformedReplyError(f"has an item with a missing, repeated or wrong index: {index!r:.20}")
         placed[index] = item
     return [placed[index] for index in range(count)]
-
-
-def _rows_in_place(reply: object, count: int) -> list[Vectors]:
-    found = reply.get("embeddings") if isinstance(reply, dict) else None
-    rows = found.get("float") if isinstance(found, dict) else None
-    if not isinstance(rows, list):
-        raise MalformedReplyError("has no list 'embeddings.float'")
-    if len(rows) != count:
-        raise MalformedReplyError(f"has {len(rows)} items for {count} texts")
-    return [_values(row) for row in rows]
 
 
 def _values(embedding: object) -> Vectors:

@@ -248,28 +248,13 @@ class HttpClient:
 
     def _unreachable(self, error: Exception) -> NoReturn:
         """Raise the error that a failed exchange means; a retry is for failures that may pass within a second."""
-        port, hint, tries = self.address.port, _HINT_DOWN, 0
         if isinstance(error, TimeoutError):
             raise self.overdue() from error
-        if isinstance(error, IncompleteRead):
-            what, tries = "broke off in the middle of its answer", _MOST_TRIES
-        elif isinstance(error, ConnectionRefusedError):
-            what, tries = f"refuses connections at port {port}", 2
-            if is_loopback(self.address.host):
-                hint, tries = f"Start the server ({self.service}) or set its base_url to where it listens.", 1
-        elif isinstance(error, ConnectionError):
-            what, tries = "closed the connection", _MOST_TRIES
-        elif isinstance(error, socket.gaierror):
-            what = "cannot be found: its name is not known here"
-        elif isinstance(error, ssl.SSLCertVerificationError):
-            what = f"has a certificate that cannot be trusted ({error.verify_message})"
-            hint = "Check base_url and the certificates of this machine."
-        elif isinstance(error, ssl.SSLError):
-            what, hint = f"cannot be spoken to in TLS ({error.reason})", _HINT_ADDRESS
-        elif isinstance(error, OSError):
-            what = f"cannot be reached ({error.strerror or error})"
-        else:
-            what, hint = f"does not speak HTTP at port {port} ({type(error).__name__})", _HINT_ADDRESS
+        _, what, hint, tries = next(failure for failure in _FAILURES if isinstance(error, failure[0]))
+        if isinstance(error, ConnectionRefusedError) and is_loopback(self.address.host):
+            hint, tries = f"Start the server ({self.service}) or set its base_url to where it listens.", 1
+        reason = getattr(error, "strerror", None) or error
+        what = what.format(port=self.address.port, error=error, reason=reason, kind=type(error).__name__)
         message = self._message(what)
         raise (
             _PassingError(message, hint=hint, tries=tries) if tries else ProviderError(message, hint=hint)
@@ -332,8 +317,22 @@ class _Reply(NamedTuple):
 _HINT_DOWN = "Check the network and the provider's status, then try again."
 _HINT_SLOW = "Try again, or allow more time with remote.timeout_s."
 _HINT_ADDRESS = "Check base_url: it may belong to something else."
+_HINT_TRUST = "Check base_url and the certificates of this machine."
 _HINT_MODEL = "Check the name of the model and base_url; a local server must have loaded the model."
 _HINT_REQUEST = "Check the name of the model and remote.dimensions."
+
+
+_FAILURES: tuple[tuple[type[Exception], str, str, int], ...] = (
+    (IncompleteRead, "broke off in the middle of its answer", _HINT_DOWN, _MOST_TRIES),
+    (ConnectionRefusedError, "refuses connections at port {port}", _HINT_DOWN, 2),
+    (ConnectionError, "closed the connection", _HINT_DOWN, _MOST_TRIES),
+    (socket.gaierror, "cannot be found: its name is not known here", _HINT_DOWN, 0),
+    (ssl.SSLCertVerificationError, "has a certificate that cannot be trusted ({error.verify_message})", _HINT_TRUST, 0),
+    (ssl.SSLError, "cannot be spoken to in TLS ({error.reason})", _HINT_ADDRESS, 0),
+    (OSError, "cannot be reached ({reason})", _HINT_DOWN, 0),
+    (Exception, "does not speak HTTP at port {port} ({kind})", _HINT_ADDRESS, 0),
+)
+"""Failures of an exchange, the narrow ones first: what to say and to do, and how often it is worth trying in all."""
 
 
 def _time_left(ends: float) -> float:

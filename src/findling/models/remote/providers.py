@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 
@@ -40,24 +40,17 @@ class Provider(NamedTuple):
     key_header: str = "Authorization"
 
 
-class _Table(NamedTuple):
-    """`data/providers.json`: the providers by name, and prefixes of a query and a passage by families of models."""
+@cache
+def _table() -> dict[str, Any]:
+    import json  # which a search without a provider does not need
 
-    providers: dict[str, Provider]
-    prefixes: list[tuple[str, str, str]]
+    return json.loads(Path(__file__).with_name("data").joinpath("providers.json").read_bytes())  # type: ignore[no-any-return]
 
 
 @cache
-def _table() -> _Table:
-    import json  # which a search without a provider does not need
-
-    document = json.loads(Path(__file__).with_name("data").joinpath("providers.json").read_bytes())
-    return _Table({entry["name"]: Provider(**entry) for entry in document["providers"]}, document["prefixes"])
-
-
 def providers() -> dict[str, Provider]:
     """The providers by name."""
-    return _table().providers
+    return {entry["name"]: Provider(**entry) for entry in _table()["providers"]}
 
 
 def is_remote_spec(spec: str) -> bool:
@@ -91,7 +84,7 @@ def split_spec(spec: str, task: str) -> tuple[Provider, str]:
 def prefixes(model: str) -> tuple[str, str]:
     """Prefixes of a query and of a passage for a model of open weights; servers do not add them."""
     lowered = model.lower()
-    for family, query, passage in _table().prefixes:
+    for family, query, passage in _table()["prefixes"]:
         if family in lowered:
             return query, passage
     return "", ""

@@ -13,7 +13,7 @@ from findling.domain.results import Hit, Line
 from findling.domain.values import read_json
 from findling.pipelines.answer.rankings import HighlightSpec
 from findling.pipelines.content.chat_parts import speaker_of, split_authors
-from findling.text.snippets import snippet
+from findling.text.snippets import JudgedText
 
 
 class Said(NamedTuple):
@@ -57,12 +57,11 @@ def _around(resource: Resource, offset: int, asked: HighlightSpec, store: ReadSt
         before = [*_part(resource, "previous", store)[len(before) - count :], *before]
     if len(after) < count:
         after = [*after, *_part(resource, "next", store)[: count - len(after)]]
-    told = [*enumerate(before, start=-len(before)), *enumerate(after, start=1)]
-    return tuple([line for distance, message in told for line in _lines(message, distance, asked.snippet_lines)])
-
-
-def _lines(message: Said, distance: int, most: int) -> list[Line]:
-    return [replace(line, number=distance, place=message.label) for line in snippet(message.text, 1, (), most)]
+    around: list[Line] = []
+    for distance, message in (*enumerate(before, start=-len(before)), *enumerate(after, start=1)):
+        lines, _ = JudgedText(message.text, ()).show(1, asked.snippet_lines)
+        around += [replace(line, number=distance, place=message.label) for line in lines]
+    return tuple(around)
 
 
 def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:
@@ -74,16 +73,15 @@ def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:
 
 def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
     """Author and time of a message: as recorded, as the place is called, or as a chat of one author says."""
-    _, resource, _ = stored
-    said = [one for one in _recorded(resource) if one.start <= offset]
+    said = [one for one in _recorded(stored.resource) if one.start <= offset]
     if said:
         return said[-1].author, said[-1].at
     label = next((place.label for place in reversed(stored.chunk.places) if place.start <= offset), "")
     named = speaker_of(label)
     if named.author == label:
         # The place tells no time.
-        authors = split_authors(resource.author)
-        return label or (authors[0] if len(authors) == 1 else ""), resource.updated_at
+        authors = split_authors(stored.resource.author)
+        return label or (authors[0] if len(authors) == 1 else ""), stored.resource.updated_at
     return named.author, named.at
 
 

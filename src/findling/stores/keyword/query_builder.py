@@ -34,7 +34,7 @@ from findling.stores.keyword.segment_files import FORMS_FILE
 from findling.stores.keyword.term_weights import KeywordWords, counted
 from findling.text.analysis.analysis import terms
 from findling.text.analysis.scripts import name_terms
-from findling.text.analysis.stemming import extended_table, forms_table, stemmer_version
+from findling.text.analysis.stemming import forms_table, stemmer_version
 
 _LITERAL = ("name", *[one.name for one in PROPERTIES.values() if one.kind in ("exact", "path")])
 
@@ -208,7 +208,7 @@ class FormsFile:
         """Write the table for a commit; the vocabulary is asked for unless what was noted will do."""
         table, news = self._table, self._news
         self._table, self._news = None, []
-        table = forms_table(vocabulary()) if table is None else extended_table(table, set(" ".join(news).split()))
+        table = forms_table(vocabulary()) if table is None else forms_table(set(" ".join(news).split()), table)
         draft = self._file.with_name(f"{FORMS_FILE}.new")
         # A disk that is full, or cannot be written: queries then walk the vocabulary.
         with suppress(OSError):

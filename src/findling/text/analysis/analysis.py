@@ -26,6 +26,7 @@ from findling.domain.resources import Chunk, ChunkTerms
 from findling.text.analysis.scripts import (
     LONGEST_WORD,
     SIGNS,
+    Remembered,
     identifier_terms,
     is_emoji,
     is_unspaced,
@@ -58,8 +59,6 @@ def index_form(text: str) -> str:
 
 def _terms_with_spaces(text: str) -> str:
     """All terms of the text in order, each with a space after it."""
-    if len(_terms_of) > _CACHE_LIMIT:
-        _terms_of.clear()
     return "".join(map(_terms_of.__getitem__, _runs(text)))
 
 
@@ -221,26 +220,22 @@ def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
     return [found[start] for start in sorted(found)]
 
 
-class _Separators(dict[int, int | str | None]):
-    """A translation table that turns everything between runs into spaces, filled as characters are met."""
-
-    def __missing__(self, code: int) -> int | str | None:
-        category = unicodedata.category(chr(code))
-        value: int | str | None = code if category[0] in "LNM" or code in _KEPT else " "
-        # Joiners and soft hyphens stand inside words; the way a character is to be drawn is not part of it either.
-        if category in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
-            value = None
-        elif value == " " and code >= _FIRST_EMOJI and is_emoji(chr(code)):
-            value = f" {chr(code)} "
-        self[code] = value
-        return value
+def _separated(code: int) -> int | str | None:
+    """The substitute of a character where runs are cut: a space for nearly everything between them."""
+    category = unicodedata.category(chr(code))
+    # Joiners and soft hyphens stand inside words; the way a character is to be drawn is not part of it either.
+    if category in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
+        return None
+    if category[0] in "LNM" or code in _KEPT:
+        return code
+    return f" {chr(code)} " if code >= _FIRST_EMOJI and is_emoji(chr(code)) else " "
 
 
 _FIRST_EMOJI = 0x231A
 _KEPT = {*range(0x1F1E6, 0x1F200), *map(ord, "+#")}  # the letters of flags
 
 
-_separators = _Separators()
+_separators = Remembered(_separated)
 _ascii_separators = "".join(chr(code) if chr(code).isalnum() or chr(code) in "+#" else " " for code in range(128))
 
 
@@ -262,35 +257,21 @@ def _runs(text: str) -> list[str]:
     return unicodedata.normalize("NFKC", text).translate(_separators).split()
 
 
-class _TermsOfRun(dict[str, str]):
-    """Run → its terms, each with a space after it. Most runs of a corpus repeat, so analysis is paid once per run."""
-
-    def __missing__(self, run: str) -> str:
-        if not run.isascii():
-            given = unicode_terms(run)
-        elif run.isalpha() and run.islower() and len(run) <= LONGEST_WORD:
-            given = [run]
-        elif run.isalnum():
-            given = identifier_terms(run)
-        else:
-            given = [term for word in words_of_run(run) for term in identifier_terms(word)]
-        value = self[run] = " ".join([*given, ""])
-        return value
+def _terms_of_run(run: str) -> str:
+    """The terms of a run, each with a space after it."""
+    if not run.isascii():
+        given = unicode_terms(run)
+    elif run.isalpha() and run.islower() and len(run) <= LONGEST_WORD:
+        given = [run]
+    elif run.isalnum():
+        given = identifier_terms(run)
+    else:
+        given = [term for word in words_of_run(run) for term in identifier_terms(word)]
+    return " ".join([*given, ""])
 
 
-_terms_of = _TermsOfRun()
+_terms_of = Remembered(_terms_of_run, _CACHE_LIMIT)
+"""Most runs of a corpus repeat, so analysis is paid once per run."""
 
-
-class _TermsOfStretch(dict[str, str]):
-    """Stretch without an ASCII separator → its terms, each with a space after it; for the compiled core."""
-
-    def __missing__(self, stretch: str) -> str:
-        value = _terms_with_spaces(stretch)
-        if len(stretch) <= _LONGEST_REMEMBERED:
-            if len(self) >= _CACHE_LIMIT:
-                self.clear()
-            self[stretch] = value
-        return value
-
-
-_terms_of_stretch = _TermsOfStretch()
+_terms_of_stretch = Remembered(_terms_with_spaces, _CACHE_LIMIT, _LONGEST_REMEMBERED)
+"""Stretch without an ASCII separator → its terms; for the compiled core."""

@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from math import inf
+from typing import TypeVar
 from zlib import crc32
 
 from findling.domain.values import loose_name
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class Remembered(dict[_Key, _Value]):
+    """Values that `make` gives for keys when they are first asked for; forgotten before there are more than `most`.
+
+    A text that is longer than `longest` hardly comes again, and is not kept.
+    """
+
+    def __init__(self, make: Callable[[_Key], _Value], most: float = inf, longest: float = inf) -> None:
+        super().__init__()
+        self._make, self._most, self._longest = make, most, longest
+
+    def __missing__(self, key: _Key) -> _Value:
+        value = self._make(key)
+        if self._longest == inf or len(key) <= self._longest:  # type: ignore[arg-type]
+            if len(self) >= self._most:
+                self.clear()
+            self[key] = value
+        return value
+
 
 LONGEST_WORD = 128
 """Longer runs of letters are encoded data, not words: no search asks for them and each would be a new term."""
@@ -24,29 +49,25 @@ _SIGNED_NAME = (
 _SUBWORD = r"[A-Z]{2,}[a-z]?[0-9]+|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+"
 _LETTERS_OR_DIGITS = r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
 _LETTER_RUNS = r"[a-z]+|[0-9]+"
-_compiled = cache(re.compile)
+compiled = cache(re.compile)
+"""Patterns are texts until they are needed: all of them take 12 ms to compile, and most queries are plain words."""
+
 MOST_ALTERNATIONS = 6
 """A word that changes more often between letters and digits is a hash: 3f2a9c1b is findable as a whole only."""
 
 
-@cache
-def _word() -> re.Pattern[str]:
-    return re.compile(f"{_SIGNED_NAME}|[^+#]+")
-
-
-@cache
-def _signed() -> re.Pattern[str]:
-    return re.compile(r"([A-Za-z]+)(\+\+|#)([A-Za-z0-9]*)")
+_WORD = f"{_SIGNED_NAME}|[^+#]+"
+_SIGNED = r"([A-Za-z]+)(\+\+|#)([A-Za-z0-9]*)"
 
 
 def words_of_run(run: str) -> list[str]:
     """The words of a run of letters, digits, `+` and `#`."""
-    return _word().findall(run) if "+" in run or "#" in run else [run]
+    return compiled(_WORD).findall(run) if "+" in run or "#" in run else [run]
 
 
 def word_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Spans of the words in a run of a text."""
-    return [word.span() for word in _word().finditer(text, start, end)]
+    return [word.span() for word in compiled(_WORD).finditer(text, start, end)]
 
 
 def identifier_terms(word: str) -> list[str]:
@@ -61,15 +82,15 @@ def identifier_terms(word: str) -> list[str]:
         if word == whole:
             return [whole]
     else:
-        if signed := _signed().fullmatch(word):
+        if signed := compiled(_SIGNED).fullmatch(word):
             return _signed_terms(*signed.groups())
-        if len(_compiled(_LETTER_RUNS).findall(whole)) > MOST_ALTERNATIONS:
+        if len(compiled(_LETTER_RUNS).findall(whole)) > MOST_ALTERNATIONS:
             return [whole]
     parts: list[str] = []
-    for subword in _compiled(_SUBWORD).findall(word):
+    for subword in compiled(_SUBWORD).findall(word):
         parts.append(subword.lower())
         if not subword.isalpha() and not subword.isdigit():
-            parts.extend(piece.lower() for piece in _compiled(_LETTERS_OR_DIGITS).findall(subword))
+            parts.extend(piece.lower() for piece in compiled(_LETTERS_OR_DIGITS).findall(subword))
     return parts if parts[0] == whole else [whole, *parts]
 
 
@@ -148,35 +169,20 @@ _MARKS = (
 _ONE_EMOJI = f"[{_EMOJI_CLASS}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
 
 
-# Compiled when they are needed: to compile them takes 8 ms, and an ASCII query over ASCII files needs none.
-@cache
-def _unspaced() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED_CLASS}]+")
-
-
-@cache
-def _emoji() -> re.Pattern[str]:
-    return re.compile(f"[{_EMOJI_CLASS}]")
-
-
-@cache
-def _runs() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED_CLASS}]+|[{_FLAG_CLASS}]{{2}}|[^{_UNSPACED_CLASS}{_FLAG_CLASS}]+")
-
-
-@cache
-def _places() -> re.Pattern[str]:
-    return re.compile(
-        f"{_SIGNED_NAME}|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
-        f"|(?:[^\\W_{_UNSPACED_CLASS}]|[{_MARKS}])+"
-    )
+_UNSPACED = f"[{_UNSPACED_CLASS}]+"
+_EMOJI = f"[{_EMOJI_CLASS}]"
+_RUNS = f"[{_UNSPACED_CLASS}]+|[{_FLAG_CLASS}]{{2}}|[^{_UNSPACED_CLASS}{_FLAG_CLASS}]+"
+_PLACES = (
+    f"{_SIGNED_NAME}|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
+    f"|(?:[^\\W_{_UNSPACED_CLASS}]|[{_MARKS}])+"
+)
 
 
 def unicode_terms(word: str) -> list[str]:
     """The terms of a word that is not ASCII: pairs of characters for unspaced scripts, folded words for the others."""
     result: list[str] = []
-    for run in _runs().findall(word):
-        if _unspaced().match(run):
+    for run in compiled(_RUNS).findall(word):
+        if compiled(_UNSPACED).match(run):
             # The last character stands alone as well: with it every character is the beginning of some term.
             result += [run[at : at + 2] for at in range(len(run))]
         else:
@@ -187,22 +193,22 @@ def unicode_terms(word: str) -> list[str]:
 
 def is_unspaced(character: str) -> bool:
     """Whether a character belongs to a script that is written without spaces between words."""
-    return not character.isascii() and _unspaced().match(character) is not None
+    return not character.isascii() and compiled(_UNSPACED).match(character) is not None
 
 
 def is_mostly_unspaced(text: str) -> bool:
     """Whether more than half of a text is written without spaces between its words."""
-    return not text.isascii() and 2 * sum(map(len, _unspaced().findall(text))) > len(text)
+    return not text.isascii() and 2 * sum(map(len, compiled(_UNSPACED).findall(text))) > len(text)
 
 
 def is_emoji(character: str) -> bool:
     """Whether a character is a picture: no arrow, no box, no sign of mathematics."""
-    return _emoji().match(character) is not None
+    return compiled(_EMOJI).match(character) is not None
 
 
 def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:
     """Spans of the words of a text; unspaced scripts give one span per term, and True with it."""
-    for place in _places().finditer(text):
+    for place in compiled(_PLACES).finditer(text):
         start, end = place.span()
         if place["unspaced"]:
             yield from ((at, min(at + 2, end), True) for at in range(start, end))

@@ -8,7 +8,7 @@ them for telling: `how do I delete the index` found "I do". The language counts:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from findling.text.analysis.analysis import phrase_terms
 _LISTS = Path(__file__).with_name("data") / "function-words.txt"
 """A line for each language, written by hand: terms that say nothing, words of requests, and letters that of these
 languages it alone has. Behind `*` are terms for all: `alsoEnglish` are small words of other languages that are words or
-parts of names in English, and tell no language."""
+parts of names in English, and tell no language. Behind `%` are words as they are written, for one module each."""
 
 _ENGLISH = "english"
 
@@ -27,6 +27,11 @@ _ENGLISH = "english"
 def _rows() -> dict[str, list[list[str]]]:
     lines = [line.partition(": ") for line in _LISTS.read_text(encoding="utf-8").splitlines()]
     return {name: [part.split() for part in words.split("|")] for name, _, words in lines}
+
+
+def listed(name: str) -> frozenset[str]:
+    """The words of a list of one module."""
+    return frozenset(_rows()[f"%{name}"][0])
 
 
 @cache
@@ -47,7 +52,7 @@ def _languages() -> dict[str, list[str]]:
 @cache
 def function_words() -> dict[str, tuple[list[str], list[str]]]:
     """Language → its small words, the frequent ones first, and its words of requests, such as `tell` and `please`."""
-    return {name: (parts[0], parts[1]) for name, parts in _rows().items() if name[0] != "*"}
+    return {name: (parts[0], parts[1]) for name, parts in _rows().items() if name[0] not in "*%"}
 
 
 @cache
@@ -185,16 +190,11 @@ def same_stem(term: str, vocabulary: Sequence[str]) -> list[str]:
     return [word for word, own in zip(vocabulary, stems, strict=True) if (own or word) == root]
 
 
-def forms_table(words: Collection[str]) -> bytes:
-    """The words that differ from their stems, a sorted line for each stem: `connect: connected connecting`."""
-    groups: dict[str, list[str]] = {}
-    for root, word in _inflected(words):
-        groups.setdefault(root, []).append(word)
-    return "".join([_row(root, groups[root]) for root in sorted(groups)]).encode()
+def forms_table(words: Collection[str], table: bytes = b"") -> bytes:
+    """The words that differ from their stems, a sorted line for each stem: `connect: connected connecting`.
 
-
-def extended_table(table: bytes, words: Collection[str]) -> bytes:
-    """The table with more words, which may be in it already."""
+    With a table, also the words in it.
+    """
     groups: dict[str, list[str]] = {}
     for root, word in _inflected(words):
         groups.setdefault(root, []).append(word)
@@ -202,7 +202,7 @@ def extended_table(table: bytes, words: Collection[str]) -> bytes:
     for root in sorted(groups):
         start, end = _row_span(table, root.encode(), at)
         forms = {*groups[root], *table[start:end].decode().split()[1:]}
-        pieces += [table[at:start], _row(root, forms).encode()]
+        pieces += [table[at:start], f"{root}: {' '.join(sorted(forms))}\n".encode()]
         at = end
     return b"".join([*pieces, table[at:]])
 
@@ -214,7 +214,8 @@ def table_forms(table: bytes, term: str) -> list[str]:
         return [term]
     # As a walk stems it: short words have no stem of their own, and may be the form of another one.
     is_own = (_stemmer(algorithm).stemWord(root) or root) == root
-    return sorted({*_known(table, root), *([root] if is_own else [])})
+    start, end = _row_span(table, root.encode())
+    return sorted({*table[start:end].decode().split()[1:], *([root] if is_own else [])})
 
 
 def stemmer_version() -> str:
@@ -235,15 +236,6 @@ def _inflected(words: Collection[str]) -> Iterator[tuple[str, str]]:
         for word, root in zip(own, _stemmer(name).stemWords(own) if own else (), strict=True):
             if root != word and root.isalpha():
                 yield root, word
-
-
-def _row(root: str, forms: Iterable[str]) -> str:
-    return f"{root}: {' '.join(sorted(forms))}\n"
-
-
-def _known(table: bytes, root: str) -> list[str]:
-    start, end = _row_span(table, root.encode())
-    return table[start:end].decode().split()[1:]
 
 
 def _row_span(table: bytes, root: bytes, low: int = 0) -> tuple[int, int]:

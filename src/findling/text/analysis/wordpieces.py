@@ -22,6 +22,7 @@ from string import punctuation
 
 from findling.core import native
 from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.analysis.scripts import Remembered
 
 
 def piece_ids(text: str, limit: int | None = None) -> list[int]:
@@ -55,7 +56,14 @@ class WordPieces:
     """Turns texts into tokens of one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._parts = _PartTokens(vocabulary)
+        self._pieces = vocabulary.pieces
+        self._parts = Remembered(self._ids_of, _MAX_KNOWN, _LONGEST_KNOWN)
+
+    def _ids_of(self, part: bytes) -> tuple[int, ...]:
+        """The tokens of what stands between two spaces."""
+        text = part.decode("utf-8", "surrogatepass")
+        words = _WORDS_AND_MARKS(text) if part.isascii() else plain_words(text)
+        return tuple(chain.from_iterable(map(self._pieces, words)))
 
     def ids(self, text: str, limit: int | None = None) -> list[int]:
         """The tokens of a text, at most `limit` of them, without the two that a model puts around a text."""
@@ -155,60 +163,26 @@ _LOWER_SPACED = bytes(ord(" ") if code in _MARKS else code for code in range(256
 _WORDS_AND_MARKS = re.compile(f"[{re.escape(punctuation)}]|[^{re.escape(punctuation)}]+").findall
 
 
-class _PartTokens(dict[bytes, tuple[int, ...]]):
-    """Tokens of what stands between two spaces, filled when it is asked for; forgotten when there are too many."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        self._pieces = vocabulary.pieces
-
-    def __missing__(self, part: bytes) -> tuple[int, ...]:
-        text = part.decode("utf-8", "surrogatepass")
-        words = _WORDS_AND_MARKS(text) if part.isascii() else plain_words(text)
-        ids = tuple(chain.from_iterable(map(self._pieces, words)))
-        if len(part) <= _LONGEST_KNOWN:
-            if len(self) >= _MAX_KNOWN:
-                self.clear()
-            self[part] = ids
-        return ids
-
-
 def _words_and_marks(text: str) -> tuple[list[bytes], bytes]:
     """Words between spaces and ASCII marks, in lower case, and these marks."""
     data = text.encode("utf-8", "surrogatepass")
     return data.translate(_LOWER_SPACED, _CONTROLS).split(), data.translate(None, _NO_MARKS)
 
 
-class _WordTokens(dict[bytes, Sequence[int]]):
-    """Tokens of what stands between spaces and marks, filled when asked for; forgotten when there are too many."""
-
-    def __missing__(self, word: bytes) -> Sequence[int]:
-        text = word.decode("utf-8", "surrogatepass")
-        # The vocabulary in Python takes 40 ms to build.
-        pieces = bert_vocabulary().pieces if native is None else partial(native.word_pieces, native_vocabulary())
-        ids = pieces(text) if word.isascii() else tuple(chain.from_iterable(map(pieces, plain_words(text))))
-        if len(word) <= _LONGEST_KNOWN:
-            if len(self) >= _MAX_KNOWN:
-                self.clear()
-            self[word] = ids
-        return ids
+def _tokens_of(word: bytes) -> Sequence[int]:
+    """The tokens of what stands between spaces and marks."""
+    text = word.decode("utf-8", "surrogatepass")
+    # The vocabulary in Python takes 40 ms to build.
+    pieces = bert_vocabulary().pieces if native is None else partial(native.word_pieces, native_vocabulary())
+    return pieces(text) if word.isascii() else tuple(chain.from_iterable(map(pieces, plain_words(text))))
 
 
-word_tokens = _WordTokens()
+word_tokens = Remembered(_tokens_of, _MAX_KNOWN, _LONGEST_KNOWN)
 
 
-class _Signs(dict[int, str]):
-    """Table for `str.translate` of what BERT makes of a character that does not decompose further."""
-
-    def __missing__(self, code: int) -> str:
-        sign = self[code] = _plain_sign(chr(code))
-        return sign
-
-
-_signs = _Signs()
-
-
-def _plain_sign(sign: str) -> str:
+def _plain_sign(code: int) -> str:
+    """The reading of a character that does not decompose further, as BERT has it."""
+    sign = chr(code)
     category = unicodedata.category(sign)
     if category in ("Cc", "Cf", "Co", "Cs", "Mn") or sign == "\ufffd":
         return ""
@@ -216,6 +190,8 @@ def _plain_sign(sign: str) -> str:
         return f" {sign} "
     return " " if sign.isspace() else sign.lower()
 
+
+_signs = Remembered(_plain_sign)
 
 _CHINESE = (
     ("\u3400", "\u4dbf"),

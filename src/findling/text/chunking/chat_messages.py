@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from findling.domain.resources import Piece
+from findling.text.analysis.stemming import listed
 from findling.text.chunking.measures import Measure
 from findling.text.chunking.windows import trim, windows
 
@@ -127,12 +128,7 @@ def speakers_of(text: str) -> list[str]:
 _SPOKEN = 4_000
 """Characters of a passage that are looked at for its speakers."""
 
-_LABELS = frozenset(
-    "abstract answer args author background caution conclusion context date description error example examples fig"
-    " figure from hint important info introduction keywords method methods name note notes objective output question"
-    " raises references result results returns see source step subject summary table task tip title to todo type url"
-    " usage version warning".split()
-)
+_LABELS = listed("labels")
 """Words before a colon that are no speakers."""
 
 _AUTHOR = r"(?:<[@+%~& ]?(?P<nick>[^<>\n]{1,64})>[ \t]|(?P<name>[^\s:<>\[\]][^:\n<>\[\]]{0,63}):(?=\s|\Z))"

@@ -98,16 +98,11 @@ _DECORATED = r"//|/\*|\*|@"
 _C_ATTACHED = rf"{_SLASHES}|template\b|[\w \t*]++$"
 _DASHES = r"--|/\*|\*"
 
+JS_LANGS = frozenset({"astro", "javascript", "svelte", "typescript", "vue"})
+
 _SPECS: dict[str, tuple[str, str]] = {
-    "astro": (_JAVASCRIPT, _DECORATED),
-    "bash": (_SHELL, _HASH),
-    "c": (_C, _C_ATTACHED),
-    "clojure": (_LISP, r";"),
-    "cpp": (_CPP, _C_ATTACHED),
-    "crystal": (_RUBY, _HASH),
-    "csharp": (_CSHARP, rf"{_SLASHES}|\["),
     "css": (r"(?<=\n)[^\s{}/*;][^\n{};]*+(?=\{)", rf"{_SLASHES}|.*,$"),
-    "cuda": (_CPP, _C_ATTACHED),
+    **dict.fromkeys(("cpp", "cuda"), (_CPP, _C_ATTACHED)),
     "cython": (rf"{_PYTHON}|cdef class \w++|cp?def [\w \t*\[\],.&]++(?=\()", r"[#@]"),
     "dart": (
         rf"{_words('abstract base final sealed mixin interface')}(?:class|mixin|enum|extension) \w++"
@@ -118,7 +113,7 @@ _SPECS: dict[str, tuple[str, str]] = {
     "erlang": (r"(?<=\n)[a-z]\w*+(?=\([^\n]*->)", r"%|-spec\b"),
     "fsharp": (_ML, r"//|\[<|\(\*"),
     "gdscript": (r"(?:static )?func \w++|class(?:_name)? \w++", r"[#@]"),
-    "glsl": (_C, _C_ATTACHED),
+    **dict.fromkeys(("c", "glsl"), (_C, _C_ATTACHED)),
     "go": (
         r"(?<=\n)(?:func (?:\([^)\n]*+\) ?)?\w++|type \w++(?: (?:struct|interface))?|(?:var|const)\b(?: \w++)?)",
         _SLASHES,
@@ -127,17 +122,16 @@ _SPECS: dict[str, tuple[str, str]] = {
         r"(?<=\n)(?:extend )?(?:type|interface|enum|input|union|scalar|directive|query|mutation|fragment) @?\w++",
         r"[#\"]",
     ),
-    "groovy": (_JAVA, _DECORATED),
     "haskell": (r"(?<=\n)(?:(?:data|newtype|class|instance|type|module) [^\n=]*+|[a-z][\w']*+(?= ::))", r"--|\{-"),
     "hcl": (r"(?<=\n)\w++(?: \"[^\"\n]*+\")*+(?= \{)", rf"{_SLASHES}|#"),
-    "java": (_JAVA, _DECORATED),
-    "javascript": (_JAVASCRIPT, _DECORATED),
+    **dict.fromkeys(("groovy", "java"), (_JAVA, _DECORATED)),
+    **dict.fromkeys(JS_LANGS, (_JAVASCRIPT, _DECORATED)),
     "julia": (r"(?:function|struct|mutable struct|abstract type|module|macro) [^\s({]++", r"[#@\"]"),
     "kotlin": (
         rf"{_words(_KOTLIN_WORDS)}(?:fun (?:<[^>\n]*+> )?[\w.`<>?]++|(?:class|interface|object) \w++|object\b)",
         _DECORATED,
     ),
-    "lisp": (_LISP, r";"),
+    **dict.fromkeys(("clojure", "lisp", "racket", "scheme"), (_LISP, r";")),
     "lua": (r"(?:local )?function [\w.:]++|(?:local )?[\w.]++(?= = function\b)", _DASHES),
     "nim": (r"(?:proc|func|method|template|macro|iterator|converter) [\w`]++", _HASH),
     "objectivec": (
@@ -155,8 +149,7 @@ _SPECS: dict[str, tuple[str, str]] = {
     "proto": (r"(?:message|service|enum|rpc|extend|oneof) \w++", _SLASHES),
     "python": (_PYTHON, r"[#@]"),
     "r": (r"[\w.]++(?= ?(?:<-|=) ?function\b)", _HASH),
-    "racket": (_LISP, r";"),
-    "ruby": (_RUBY, _HASH),
+    **dict.fromkeys(("crystal", "ruby"), (_RUBY, _HASH)),
     "rust": (
         rf"{_RUST_PUB}(?:(?:default|async|const|unsafe|extern(?: \"[^\"\n]*+\")?) )*+fn \w++"
         rf"|{_RUST_PUB}(?:struct|enum|trait|union|mod|type) \w++"
@@ -169,8 +162,7 @@ _SPECS: dict[str, tuple[str, str]] = {
         r"(?:def [^\s(\[:=]++|(?:class|object|trait|enum|given|extension) \w++|package object \w++)",
         _DECORATED,
     ),
-    "scheme": (_LISP, r";"),
-    "shell": (_SHELL, _HASH),
+    **dict.fromkeys(("bash", "shell"), (_SHELL, _HASH)),
     "solidity": (
         r"(?:abstract )?(?:contract|interface|library) \w++|(?:function|modifier|event|struct|enum) \w++"
         r"|constructor(?=\()",
@@ -181,15 +173,12 @@ _SPECS: dict[str, tuple[str, str]] = {
         r"|declare)\b[^\n(;]*+",
         _DASHES,
     ),
-    "svelte": (_JAVASCRIPT, _DECORATED),
     "swift": (
         rf"{_words(_SWIFT_WORDS)}(?:(?:class )?func [^\s(<]++|(?:class|struct|enum|protocol|extension|actor) [\w.]++"
         r"|init\b[?!]?(?=[(<])|deinit\b)",
         _DECORATED,
     ),
-    "typescript": (_JAVASCRIPT, _DECORATED),
-    "vala": (_CSHARP, rf"{_SLASHES}|\["),
-    "vue": (_JAVASCRIPT, _DECORATED),
+    **dict.fromkeys(("csharp", "vala"), (_CSHARP, rf"{_SLASHES}|\[")),
     "zig": (
         rf"{_words('pub export inline extern')}fn \w++"
         r"|(?:pub )?const \w++(?= = (?:packed |extern )?(?:struct|enum|union|opaque)\b)",
@@ -213,7 +202,7 @@ _PY_NAMING = r"(?<=\n)[^\W\d]\w*+(?=(?: ?: ?[^=\n]++)? ?= ?[^=])"
 _RUBY_NAMING = r"[A-Z]\w*+(?= ++(?:\|\|)?= )|(?:alias(?:_method)?|attr_\w++) :?\w++[?!]?"
 
 _NAMING: dict[str, str] = {
-    **dict.fromkeys(("astro", "javascript", "svelte", "typescript", "vue"), _JS_NAMING),
+    **dict.fromkeys(JS_LANGS, _JS_NAMING),
     **dict.fromkeys(("bash", "shell"), r"(?<=\n)(?:export |readonly |declare (?:-\w++ )?)?[A-Za-z_]\w*+(?==)"),
     **dict.fromkeys(("c", "glsl", "objectivec"), rf"{_C_ALIAS}|{_C_ONE_LINE}|{_C_GLOBAL}"),
     **dict.fromkeys(("cpp", "cuda"), rf"{_C_ALIAS}|using \w++(?= =)|{_CPP_CONSTANT}|{_CPP_ONE_LINE}"),

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.resources import Resource
+from findling.domain.values import cut_at_space, one_line
 
 FIELD = "situated"
 """The field of a resource that holds the sentences; `chunk_plan` looks for it by this name."""
@@ -78,8 +79,7 @@ def read_reply(reply: str, parts: int) -> dict[int, str]:
 
 
 def _cleaned(text: str) -> str:
-    text = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split()).strip("\"'`*_“” ")
-    text = text if len(text) <= _LONGEST else text[: _LONGEST + 1].rpartition(" ")[0] or text[:_LONGEST]
+    text = cut_at_space(one_line(text).strip("\"'`*_“” "), _LONGEST)
     return text if any(map(str.isalnum, text)) else ""
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.resources import Chunk
 from findling.text.analysis.lines import with_plain_breaks
-from findling.text.analysis.scripts import name_terms
-from findling.text.chunking.code_grammars import CODE_LANGS, dialect_of, grammar_of
+from findling.text.analysis.scripts import Remembered, name_terms
+from findling.text.chunking.code_grammars import CODE_LANGS, JS_LANGS, dialect_of, grammar_of
 
 
 class NamedLine(NamedTuple):
@@ -44,7 +44,7 @@ def named_lines(text: str, lang: str) -> list[NamedLine]:
     """The names that a text defines, in order of their places; none where its language is no code."""
     if lang not in CODE_LANGS or lang in _NAMELESS:
         return []
-    text = with_plain_breaks(text) if "\r" in text else text
+    text = with_plain_breaks(text)
     lang = dialect_of(text, lang)
     found = []
     around: list[tuple[int, str]] = []
@@ -92,7 +92,7 @@ class OutlineLine(NamedTuple):
 
 def outline_lines(text: str, lang: str) -> list[OutlineLine]:
     """The definitions of a whole text, each before what it holds. It ends before the next line that stands as deep."""
-    text = with_plain_breaks(text) if "\r" in text else text
+    text = with_plain_breaks(text)
     named = {text.count("\n", 0, one.start): one for one in named_lines(text, lang)}
     found: list[OutlineLine] = []
     around: list[tuple[int, int]] = []
@@ -124,7 +124,7 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
     """
     if lang not in CODE_LANGS or lang in _NAMELESS:
         return ""
-    text = with_plain_breaks(text) if "\r" in text else text
+    text = with_plain_breaks(text)
     lang = dialect_of(text, lang)
     found = [
         (text.count("\n", 0, match.start()), *_named(match, lang))
@@ -132,30 +132,36 @@ def enclosing_name(text: str, lang: str, heading: Sequence[str], line: int) -> s
         if match.lastindex == 1
     ]
     outer = _outer(heading, lang, {one for _, *pair in found for one in pair})
+    around = _around(text, found, line, is_inner=bool(outer))
+    if around and around[0][2] and around[0][2] not in outer:
+        outer.append(around[0][2])
+    return ".".join([*outer, *[name for _, name, _ in around]])
+
+
+def _around(
+    text: str, found: Sequence[tuple[int, str, str]], line: int, *, is_inner: bool
+) -> list[tuple[int, str, str]]:
+    """Indentation, name and scope of the definitions around a line, of those found by their lines."""
     rows = text.split("\n")
     behind = line
     while behind < len(rows) and rows[behind].lstrip().startswith(_IN_FRONT):
         behind += 1
-    if behind > line and any(at == behind for at, _, _ in found):
+    if any(at == behind for at, _, _ in found):
         line = behind
     around: list[tuple[int, str, str]] = []
     above = -1
     for at, name, scope in found:
-        if at > line:
-            break
-        if name or scope:
-            above, indent = at, _indent(text, rows, at, is_inner=bool(outer))
+        if at <= line and (name or scope):
+            above, indent = at, _indent(text, rows, at, is_inner=is_inner)
             while around and around[-1][0] >= indent:
                 around.pop()
             around.append((indent, name or scope, scope if name else ""))
     if around and above < line:
         is_closing = rows[line].lstrip().startswith(_CLOSINGS)
-        indent = _indent(text, rows, line, is_inner=bool(outer))
+        indent = _indent(text, rows, line, is_inner=is_inner)
         while around and indent < around[-1][0] + (not is_closing):
             around.pop()
-    if around and around[0][2] and around[0][2] not in outer:
-        outer.append(around[0][2])
-    return ".".join([*outer, *[name for _, name, _ in around]])
+    return around
 
 
 def _outer(heading: Sequence[str], lang: str, defined: Container[str]) -> list[str]:
@@ -203,12 +209,11 @@ def _named(match: re.Match[str], lang: str) -> tuple[str, str]:
     """The name and the scope of a line of a definition; behind `module.exports =` an expression may have the name."""
     group = match.lastindex or 1
     name, scope = name_of(match[group], lang)
-    if not name and lang in _NAMED_BEHIND and (behind := _EXPRESSION.match(match.string, match.end(group))):
+    if not name and lang in JS_LANGS and (behind := _EXPRESSION.match(match.string, match.end(group))):
         return behind[1], scope
     return name, scope
 
 
-_NAMED_BEHIND = frozenset({"astro", "javascript", "svelte", "typescript", "vue"})
 _EXPRESSION = re.compile(r"[^\n{;]{0,200}?\b(?:function\b[* ]*+|class )(?!extends\b)([\w$]++)")
 
 
@@ -297,19 +302,6 @@ def _placed_terms(text: str, lang: str) -> tuple[list[int], list[str]]:
     return places, list(filter(None, terms))
 
 
-class _Remembered(dict[str, str]):
-    """Name or signature → terms; those of a tree repeat."""
-
-    def __init__(self, make: Callable[[str], str]) -> None:
-        self._make = make
-
-    def __missing__(self, given: str) -> str:
-        if len(self) > _MOST_REMEMBERED:
-            self.clear()
-        self[given] = terms = self._make(given)
-        return terms
-
-
 def _signature_terms(signature: str) -> str:
     """The terms of the name that a signature defines, empty where there is none."""
     name = signature.rpartition(" ")[2]
@@ -319,5 +311,6 @@ def _signature_terms(signature: str) -> str:
 
 
 _MOST_REMEMBERED = 50_000
-_terms_of = _Remembered(lambda name: name_terms(name) if name else "")
-_terms_of_signature = _Remembered(_signature_terms)
+_terms_of: dict[str, str] = Remembered(lambda name: name_terms(name) if name else "", _MOST_REMEMBERED)
+_terms_of_signature = Remembered(_signature_terms, _MOST_REMEMBERED)
+"""Names and signatures of a tree repeat."""

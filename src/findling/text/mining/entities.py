@@ -17,6 +17,7 @@ from math import log
 from typing import NamedTuple
 
 from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.analysis.stemming import listed
 from findling.text.mining.entity_keys import BARE, LONGEST_NAME, entity_key, title_forms
 from findling.text.mining.marked_names import UNSPACED, marked_names, repeated_names
 from findling.text.mining.noun_runs import FUNCTION_WORDS
@@ -191,22 +192,8 @@ def _runs(text: str) -> Iterator[str]:
             yield name
 
 
-_LITTLE = (
-    FUNCTION_WORDS
-    | SENTENCE_WORDS
-    | frozenset(
-        "it they this that these those there their he she i we you although despite according unlike however meanwhile "
-        "moreover furthermore finally then today later early first second third also additionally following several no "
-        "not mr mrs ms dr st january february march april may june july august september october november december "
-        "monday tuesday wednesday thursday friday saturday sunday "
-        # Words that a chat begins with
-        "hey hi hello thanks yeah yep wow bye oh haha ok okay btw maybe sometimes absolutely let "
-        # Prepositions and pronouns of Russian, French and Spanish; articles begin names, as in Los Angeles
-        "в во на по за из от до со об к с у и а но он она оно они мы вы я это этот эта эти как так что кто где когда "
-        "при для без под над после перед все его её их dans pour avec sur par mais nous vous elle ils elles cette ces "
-        "je qui que quand comme depuis après avant con por para pero desde cuando como este esta ella ellos".split()
-    )
-)
+_LITTLE = FUNCTION_WORDS | SENTENCE_WORDS | listed("beginning")
+"""Words that bind, and those that sentences and chats begin with; articles begin names, as in Los Angeles."""
 _CONTRACTED = re.compile(r"n['’]t$|['’]\w{1,2}$")
 
 

@@ -19,7 +19,7 @@ BARE = 0.5
 _POSSESSIVE = re.compile(r"['’ʼ]s(?!\w)|(?<=s)['’ʼ](?!\w)")
 _DROPPED = re.compile("[.'’ʼ`\u0300-\u036f\u00ad\u200b-\u200f]+")
 _BETWEEN = re.compile(r"[\W_]+")
-_PLURAL_ACRONYM = re.compile(r"(?<![^\W_])([A-Z]{2,})s(?![^\W_])")
+PLURAL_ACRONYM = re.compile(r"(?<![^\W_])([A-Z]{2,})s(?![^\W_])")
 _PLAIN = re.compile("[A-Z]?[a-z]+(?: [A-Z]?[a-z]+)*+")
 _ARTICLES = ("the ", "a ", "an ")
 
@@ -30,7 +30,7 @@ def entity_key(label: str) -> str:
     if _PLAIN.fullmatch(label):
         key = label.lower()
     else:
-        plain = _PLURAL_ACRONYM.sub(r"\1", _POSSESSIVE.sub("", label))
+        plain = PLURAL_ACRONYM.sub(r"\1", _POSSESSIVE.sub("", label))
         if not plain.isascii():
             plain = _composed(plain)
         key = _BETWEEN.sub(" ", _DROPPED.sub("", plain.casefold())).strip()
@@ -61,3 +61,11 @@ def title_forms(title: str) -> Iterator[tuple[str, float]]:
     head, comma, rest = bare.partition(", ")
     if comma and head and rest[:1].isupper():
         yield head, BARE
+
+
+_PARTICLE = re.compile("(?<=..)(?:에서|으로|은|는|이|가|을|를|의|에|와|과|도|로)$")
+
+
+def without_particle(word: str) -> str:
+    """A Korean word without its particle: 결과 and 회의 end like one, so what remains has to be long enough."""
+    return _PARTICLE.sub("", word)

@@ -15,17 +15,16 @@ from typing import Any
 
 from findling.text.analysis.analysis import row_terms
 from findling.text.analysis.stemming import stem
+from findling.text.mining.entity_keys import PLURAL_ACRONYM, without_particle
 
 LONGEST_TERM = 5
 """Words of the longest term that is looked for in a query."""
 
-_PARTICLES = ("에서", "으로", "은", "는", "이", "가", "을", "를", "의", "에", "와", "과", "도", "로")
 _NOUN_TAGS = ("N", "XPN", "XSN", "XR", "SL", "SN", "SH")
 
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _KOREAN_WORD = re.compile(r"\w*[\uac00-\ud7a3]\w*")
 _KOREAN_SPACE = re.compile(r"(?<=[\uac00-\ud7a3])\s+(?=[\uac00-\ud7a3])")
-_PLURAL_ACRONYM = re.compile(r"(?<![^\W_])([A-Z]{2,})s(?![^\W_])")
 
 
 @lru_cache(maxsize=4096)
@@ -36,7 +35,7 @@ def glossary_key(surface: str) -> str:
         # Whether the parts of a Korean compound are written apart is a matter of taste.
         text = _KOREAN_SPACE.sub("", _KOREAN_WORD.sub(lambda word: _strip_particle()(word[0]), text))
     row: list[str] = []
-    for word in _PLURAL_ACRONYM.sub(r"\1", text).split():
+    for word in PLURAL_ACRONYM.sub(r"\1", text).split():
         row += row_terms(word)
     return " ".join([*row[:-1], stem(row[-1])]) if row else ""
 
@@ -58,7 +57,7 @@ def _strip_particle() -> Callable[[str], str]:
     from importlib.util import find_spec
 
     if find_spec("kiwipiepy") is None:
-        return _without_particle
+        return without_particle
     analyser: Any = import_module("kiwipiepy").Kiwi()
 
     def nouns(word: str) -> str:
@@ -66,11 +65,3 @@ def _strip_particle() -> Callable[[str], str]:
         return "".join(kept) or word
 
     return nouns
-
-
-def _without_particle(word: str) -> str:
-    for particle in _PARTICLES:
-        # 결과 and 회의 end like a particle: what remains has to be long enough to be a word.
-        if word.endswith(particle) and len(word) - len(particle) >= 2:
-            return word[: -len(particle)]
-    return word

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from findling.text.mining.entity_keys import LONGEST_NAME
+from findling.text.analysis.stemming import listed
+from findling.text.mining.entity_keys import LONGEST_NAME, without_particle
 
 _MARKS = re.compile(
     r"\[\[(?P<wiki>[^\[\]|#\n]{1,80}+)(?:[|#][^\[\]\n]{0,80}+)?\]\]"
@@ -52,16 +53,7 @@ def _is_name_like(label: str) -> bool:
     return bool(first) and not first.islower() and len(label.split()) <= LONGEST_NAME
 
 
-_NO_NAMES = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri january february march april "
-    "may june july august september october november december jan feb apr jun jul aug sep sept oct nov dec "
-    "montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz mai juni juli oktober dezember "
-    "lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves viernes sábado domingo "
-    "kb mb gb tb pb kib mib gib tib kbit mbit gbit kbps mbps gbps hz khz mhz ghz ns µs ms sec min hr hrs kg mg lbs oz "
-    "km cm mm nm ft yd ml dl kcal kj kw mw kwh mv mah ah db px dpi rpm psi hpa am pm utc gmt cet cest est edt pst pdt "
-    "eur usd gbp chf jpy cny inr aud cad nzd sek nok dkk pln czk huf ron bgn try brl mxn zar krw rub uah ils sgd hkd "
-    "thb idr myr php vnd aed sar egp euro euros dollar dollars pound pounds yen".split()
-)
+_NO_NAMES = listed("units")
 """Days, months, units and currencies: capitals and backticks mark them, too."""
 
 _WORDS = re.compile(r"[^\W\d_]+(?:['’.-]\w+)*")
@@ -82,8 +74,6 @@ def is_told(label: str) -> bool:
 UNSPACED = re.compile(r"[\u30a1-\u30fa\u30fc・]{3,20}|[\u4e00-\u9fff々]{2,8}|[\uac00-\ud7a3]{2,10}")
 """Words of katakana, Chinese characters and Hangul."""
 
-_KOREAN_END = re.compile("(?<=..)(?:에서|으로|은|는|이|가|을|를|의|에|와|과|도|로)$")
-
 
 def repeated_names(text: str, title: str) -> list[tuple[str, int]]:
     """Words of scripts without capitals that a passage repeats, or that its title has, with their counts."""
@@ -93,4 +83,4 @@ def repeated_names(text: str, title: str) -> list[tuple[str, int]]:
 
 def _unspaced_words(text: str) -> Iterator[str]:
     for word in UNSPACED.findall(text):
-        yield _KOREAN_END.sub("", word) if "\uac00" <= word[0] <= "\ud7a3" else word
+        yield without_particle(word) if "\uac00" <= word[0] <= "\ud7a3" else word

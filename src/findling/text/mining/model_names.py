@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from findling.domain.resources import Resource
+from findling.domain.values import one_line
 from findling.text.mining.entities import WEIGHTS, Mention
 from findling.text.mining.entity_keys import LONGEST_NAME, entity_key
 
@@ -126,7 +127,7 @@ def _valid(names: Iterable[str], folded: str) -> Iterator[str]:
 
 def _cleaned(name: str) -> str:
     """A name on one line without marks around it; empty for what is none."""
-    name = " ".join("".join(letter if letter.isprintable() else " " for letter in name).split()).strip("\"'`*_“”[] ")
+    name = one_line(name).strip("\"'`*_“”[] ")
     is_short = len(name) <= _LONGEST and len(name.split()) <= LONGEST_NAME
     return name if is_short and 2 <= len(entity_key(name)) <= _LONGEST else ""
 

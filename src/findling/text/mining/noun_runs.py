@@ -14,32 +14,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from findling.text.analysis.lines import ENGLISH_WORDS, GERMAN_WORDS
+from findling.text.analysis.stemming import listed
 
 QUOTES = "\"'“”„‘’«»‹›「」『』《》 \t\n"
 _MOST_WORDS = 5
 _LONGEST_UNSPACED = 12
 
-FUNCTION_WORDS = (
-    ENGLISH_WORDS
-    | GERMAN_WORDS
-    | frozenset(
-        # English: more words that bind, and the verbs and adverbs that documentation puts before or after a name
-        "above accepts across after all almost along also always among another any around available based because "
-        "before being below best between both called cannot contain contains create creates define defined defines "
-        "done due during each either else even ever every few get gets give given gives having here however include "
-        "includes including instead just least less like made make makes many may might more most much must need "
-        "needed needs new next non none nor now off old once one only onto other others out over own per provide "
-        "provides rather running same see send sent several shall simply since so some still support supported "
-        "supports take takes than them those though through thus too two under unless until up upon use used uses "
-        "using usually very via well whether while within work works yes yet "
-        # German
-        "ab aber alle als auch auf aus bei beim bis da damit dann dass dem den denn des dessen deren dies diese "
-        "diesem diesen dieser dieses doch durch einem einen einer eines er es gegen hat haben hier ihr ihre im ins "
-        "jede jeder jedes kann kein keine können man mehr nach nicht noch nur ob oder sehr sein seine sich sie sowie "
-        "über um unter vom vor war waren wenn werden wir wird wurde wurden zu zum zur zwischen nutzt nutzen verwendet "
-        "verwenden genannt".split()
-    )
-)
+FUNCTION_WORDS = ENGLISH_WORDS | GERMAN_WORDS | listed("binding")
+"""Words that bind, and verbs and adverbs that documentation puts before or after a name."""
 _DETERMINERS = frozenset("a an the der die das den dem des ein eine einen einem einer eines".split())
 _MIDDLE_OF_NAME = _DETERMINERS | {"from"}
 """Words that cut a name short rather than end it: Danny the Dog."""

@@ -10,13 +10,12 @@ from typing import NamedTuple
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import PROPERTIES, All, Any, Field, Fuzzy, Near, Node, Pattern, Phrase, Prefix, Term
 from findling.text.analysis.analysis import phrase_terms, row_terms, terms
-from findling.text.analysis.scripts import LONGEST_WORD, is_unspaced
+from findling.text.analysis.scripts import LONGEST_WORD, compiled, is_unspaced
 from findling.text.query.lexer import (
     FIELD_NAMES,
     KEYWORD,
     OPENING_QUOTES,
     REGEX,
-    compiled,
     is_plain,
     shortened,
     split_suffix,

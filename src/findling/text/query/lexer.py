@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from findling.domain.queries import PROPERTIES, TEXT_FIELDS
 from findling.text.analysis.analysis import terms
-from findling.text.analysis.scripts import is_unspaced
+from findling.text.analysis.scripts import compiled, is_unspaced
 
 FIELD_NAMES = tuple(one.name for one in PROPERTIES.values() if one.example)
 
@@ -22,9 +20,6 @@ MOST_LEAVES = 64
 
 KEYWORD = r"AND|OR|NOT|NEAR(?:/[0-9]+)?"
 KEYWORD_KINDS = frozenset({"AND", "OR", "NOT", "NEAR"})
-
-compiled = cache(re.compile)
-"""Patterns are texts until they are needed: all of them take 12 ms to compile, and most queries are plain words."""
 
 _MEANINGFUL = frozenset(f"{QUOTES}()|*~:,-\\")
 _LONGEST_QUOTE = 40

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from findling.domain.queries import PROPERTIES, TEXT_FIELDS, All, Any, Node, Not, Same
 from findling.text.analysis.analysis import row_terms
+from findling.text.analysis.scripts import compiled
 from findling.text.query.leaves import (
     UNCLOSED_QUOTE,
     Remarks,
@@ -44,7 +45,6 @@ from findling.text.query.lexer import (
     QUOTES,
     Intent,
     calmed,
-    compiled,
     field_prefix,
     intent_of,
     levels,

@@ -255,21 +255,7 @@ def _sequence(nodes: Iterable[Any]) -> _Facts:
 
 def _facts(kind: Any, given: Any) -> _Facts:
     """The facts of one node of the expression's tree."""
-    if kind is _parser.LITERAL:
-        return _whole([fold(chr(given))])
-    if kind is _parser.IN:
-        return _of_class(given)
-    if kind is _parser.BRANCH:
-        return _alternatives(map(_sequence, given[1]))
-    if kind in (_parser.SUBPATTERN, _parser.ATOMIC_GROUP):
-        return _sequence(given[3] if kind is _parser.SUBPATTERN else given)
-    if kind in REPEATS:
-        return _repeated(*given)
-    if kind is _parser.GROUPREF_EXISTS:
-        return _alternatives([_sequence(given[1]), _sequence(given[2] or ())])
-    if kind is _parser.ASSERT:
-        return _NOTHING._replace(clauses=_sequence(given[1]).opened().clauses)
-    return _NOTHING if kind in (_parser.AT, _parser.ASSERT_NOT) else _ANYTHING
+    return _FACTS[kind](given) if kind in _FACTS else _ANYTHING
 
 
 def _of_class(members: Iterable[Any]) -> _Facts:
@@ -294,6 +280,19 @@ def _repeated(least: int, most: Any, nodes: Any) -> _Facts:
     for _ in range(copies - 1):
         facts = _joined(facts, one)
     return facts if copies == most else facts.opened()
+
+
+_FACTS: dict[Any, Callable[[Any], _Facts]] = {
+    _parser.LITERAL: lambda code: _whole([fold(chr(code))]),
+    _parser.IN: _of_class,
+    _parser.BRANCH: lambda given: _alternatives(map(_sequence, given[1])),
+    _parser.SUBPATTERN: lambda given: _sequence(given[3]),
+    _parser.ATOMIC_GROUP: _sequence,
+    **dict.fromkeys(REPEATS, lambda given: _repeated(*given)),
+    _parser.GROUPREF_EXISTS: lambda given: _alternatives([_sequence(given[1]), _sequence(given[2] or ())]),
+    _parser.ASSERT: lambda given: _NOTHING._replace(clauses=_sequence(given[1]).opened().clauses),
+    **dict.fromkeys((_parser.AT, _parser.ASSERT_NOT), lambda _: _NOTHING),
+}
 
 
 def _joined(first: _Facts, then: _Facts) -> _Facts:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from findling.domain.values import record
 from findling.text.analysis.lines import is_sentence
+from findling.text.analysis.stemming import listed
 from findling.text.query.lexer import OPENING_QUOTES, QUOTES
 
 
@@ -167,23 +168,10 @@ def _is_identifier(word: str) -> bool:
     return bool(re.fullmatch(_IDENTIFIER, word) or re.fullmatch(_WITH_DIGITS, word))
 
 
-_ASKING = frozenset(
-    # `comment` and `come`, how in French and Italian, and `var`, where in Swedish, mean something else in most queries.
-    "what who whom whose which when where why how what's who's where's how's "
-    "wer was wie wo wann warum wieso weshalb welche welcher welches welchen wohin woher womit wen wem "
-    "qui que quoi quel quelle quels quelles quand pourquoi combien où "
-    "qué quién quiénes cómo cuándo dónde cuál cuáles cuánto cuántos "
-    "que quem quando onde qual quais quanto chi cosa quale quali dove perché perchè "
-    "wat waar wanneer waarom hoe welke vad vem varför hur när hva hvem hvorfor hvordan hvor "
-    "kto gdzie kiedy dlaczego jak czy kdo proč kde nasıl neden nerede kim "
-    "что кто где когда почему зачем как какой какая какие сколько куда откуда хто де коли чому як "
-    "كيف لماذا متى أين هل ماذا क्या कौन कहाँ कब क्यों कैसे".split()
-)
-_ASKING_IF = frozenset(
-    "is are was were am do does did can could should would will has have had may might must shall "
-    "isn't aren't don't doesn't didn't can't "
-    "ist sind kann können gibt hat est peut".split()
-)
+_ASKING = listed("question")
+"""Without words that mean something else in most queries: `comment` and `come`, how, and `var`, where in Swedish."""
+
+_ASKING_IF = listed("questionIf")
 """Words that begin a question only when enough follows: `is it safe to retry`, but not `can opener`."""
 
 _ASKING_UNSPACED = (

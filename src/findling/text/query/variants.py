@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from findling.domain.queries import Variant
+from findling.domain.values import cut_at_space, one_line
 from findling.text.analysis.analysis import STOP_WORDS
 
 LOCAL = "best passages"
@@ -74,18 +75,11 @@ def _variants(reply: str, question: str) -> Iterator[Variant]:
         if found is None:
             continue
         kind = found[1].lower()
-        text = _cleaned(found[2], _LONGEST[kind])
+        text = cut_at_space(one_line(found[2]).strip(_QUOTES), _LONGEST[kind])
         if left[kind] and _key(text) not in seen and bag_of_words(text):
             seen.add(_key(text))
             left[kind] -= 1
             yield Variant(kind, text)
-
-
-def _cleaned(text: str, longest: int) -> str:
-    """A text on one line, without signs that a terminal obeys, and not longer than that."""
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    text = " ".join(printable.split()).strip(_QUOTES)
-    return text if len(text) <= longest else text[: longest + 1].rpartition(" ")[0] or text[:longest]
 
 
 def _key(text: str) -> str:

@@ -85,7 +85,7 @@ def _of_change(split: re.Match[str], now: float) -> Fact | None:
     if "room" in {word.text.casefold() for word in right} or any(word.key == "@room" for word in right):
         return made_fact([*left, SaidWord("room", "@room", "word")], values, kind_of(values, ""), is_single=True)
     kind = kind_of(values, "in" if moves else "")
-    has_property = any(word.key in PROPERTIES for word in left)
+    has_property = _has_property(left)
     if any(word.kind == "not" for word in left) or not _has_one_value(left):
         return None
     if not has_property and kind in ("place", "text") and not _is_destination(right, split.string.islower()):
@@ -125,27 +125,15 @@ _Rule = Callable[[Sequence[SaidWord], int], "Fact | None"]
 
 def _rule_of(word: SaidWord, words: Sequence[SaidWord], place: int) -> _Rule | None:
     """The rule of a relation that is a verb here: a noun stands before `is`, or after a genitive or `the`."""
-    if not word.key.startswith("@"):
+    if word.key not in _RULES:
         return None
     later = [other.key for other in words[place + 1 :]]
     before = words[place - 1] if place else word
     is_owned = before.text.casefold() in OWNING or (before.role == "of" and before.kind == "name")
     is_named = place > 0 and word.key in NOUNS and (before.key == "=article" or is_owned)
     is_noun = "=be" in later or is_named or any(other.key == "=have" for other in words[:place])
-    if word.key in VALUE_KINDS and not is_noun:
-        return _by_kind
-    is_passive = word.key in ("@use", "@host", "@leader", "@work", "@live") and later[:1] != ["=be"] and not is_named
-    if is_noun and not is_passive:
-        return None
-    if word.key in ("@live", "@host", "@work", "@location"):
-        return _by_role
-    if word.key == "@leader":
-        return _by_leader
-    if word.key in MANY:
-        return _by_taste
-    if word.key in AFTER:
-        return _by_place
-    return None
+    is_passive = word.key in _PASSIVE and later[:1] != ["=be"] and not is_named
+    return None if is_noun and not is_passive else _RULES[word.key]
 
 
 def _of_number(words: Sequence[SaidWord]) -> Fact | None:
@@ -264,35 +252,47 @@ def _is_called(values: Sequence[SaidWord]) -> bool:
 
 def _of_copula(words: Sequence[SaidWord], verb: int) -> Fact | None:
     """`Anna's manager is Olga`, `Olga is Anna's manager`, `the office is in Leipzig`, `the meeting is on Friday`."""
-    left, right = content(words[:verb]), content(words[verb + 1 :])
+    before, behind = words[:verb], words[verb + 1 :]
+    left, right = content(before), content(behind)
+    is_definite = _is_definite(before, left) and _is_plain_name(right)
     if not left:
         return None
-    # `The message queue` is one thing; `Peter's book`, `the winner` and `colleague Tim` may be something else.
-    is_one = words[0].text.casefold() in _ONE and len(left) > 1 and all(w.role or w.kind != "name" for w in left)
-    is_definite = is_one and bool(right) and right[0].kind in ("name", "number") and not right[0].role
-    if _is_property(words[:verb]):
-        slot, values, behind = left, right, words[verb + 1 :]
-        fronted = [word for word in left[:1] if words[0].key == "=preposition" and word.role in ("in", "for")]
-        if fronted and not any(word.key in PROPERTIES for word in left):
+    if _is_property(before):
+        slot, values = left, right
+        is_fronted = before[0].key == "=preposition" and left[0].role in ("in", "for")
+        if is_fronted and not _has_property(left):
             return None
-    elif any(word.key in PROPERTIES for word in right) and not _INDEFINITE.match(words[verb + 1].text):
-        slot, values, behind = right, left, words[:verb]
+    elif _has_property(right) and not _INDEFINITE.match(behind[0].text):
+        slot, values, behind, is_definite = right, left, before, False
     elif is_definite:
         slot, values, behind = left, right, ()
     else:
         return _of_place(words, verb, left, right)
     aside = next((number for number, word in enumerate(values) if number and word.role in ("for", "of")), len(values))
     values, for_whom = values[:aside], values[aside:]
-    text = " ".join(word.text for word in behind)
-    is_named = any(word.key in PROPERTIES for word in slot)
-    if not values or (_INDEFINITE.match(text) and not is_named) or words[verb].text.casefold() in _WAS:
+    if not values or words[verb].text.casefold() in _WAS or _says_how(slot, values, behind, words[verb]):
         return None
     kind = kind_of(values, "")
-    is_participle = words[verb].text.casefold() == "been" or (is_named and values[0].text.endswith(("ing", "ed")))
-    if kind == "text" and not is_name(values) and (is_participle or not is_named):
-        return None  # "the trial of X is promising" says how it is
-    is_definite = is_definite and slot is left
     return made_fact([*slot, *for_whom], values, kind, is_single=_has_one_value(slot), is_definite=is_definite)
+
+
+def _is_definite(words: Sequence[SaidWord], listed: Sequence[SaidWord]) -> bool:
+    """Whether words mean one thing: `the message queue`, not `Peter's book`, `the winner` or `colleague Tim`."""
+    is_one = len(listed) > 1 and words[0].text.casefold() in _ONE
+    return is_one and all(word.role or word.kind != "name" for word in listed)
+
+
+def _is_plain_name(values: Sequence[SaidWord]) -> bool:
+    return bool(values) and values[0].kind in ("name", "number") and not values[0].role
+
+
+def _says_how(slot: Sequence[SaidWord], values: Sequence[SaidWord], behind: Sequence[SaidWord], verb: SaidWord) -> bool:
+    """Whether a side of `is` only says how something is: `the trial of X is promising`, `it is a mess`."""
+    is_named = _has_property(slot)
+    if not is_named and _INDEFINITE.match(" ".join(word.text for word in behind)):
+        return True
+    is_participle = verb.text.casefold() == "been" or (is_named and values[0].text.endswith(("ing", "ed")))
+    return (is_participle or not is_named) and kind_of(values, "") == "text" and not is_name(values)
 
 
 def _of_place(words: Sequence[SaidWord], verb: int, left: Sequence[SaidWord], right: Sequence[SaidWord]) -> Fact | None:
@@ -321,13 +321,28 @@ def _of_having(words: Sequence[SaidWord], have: int) -> Fact | None:
     return made_fact([*left, *named], values, kind_of(values, ""), is_single=_has_one_value([*left, *named]))
 
 
+def _has_property(words: Sequence[SaidWord]) -> bool:
+    return any(word.key in PROPERTIES for word in words)
+
+
 def _is_property(words: Sequence[SaidWord]) -> bool:
     """Whether a side of `is` names a property of something."""
     listed = content(words)
-    if any(word.key in PROPERTIES for word in listed):
+    if _has_property(listed):
         return True
     belongs = any(word.role == "of" for word in listed) or any(word.text.casefold() in OWNING for word in words[:1])
     return belongs and len(listed) > 1
+
+
+_PASSIVE = frozenset({"@use", "@host", "@leader", "@work", "@live"})
+_RULES: dict[str, _Rule] = {
+    **dict.fromkeys(VALUE_KINDS, _by_kind),
+    **dict.fromkeys(("@live", "@host", "@work", "@location"), _by_role),
+    **dict.fromkeys(MANY, _by_taste),
+    **dict.fromkeys(AFTER, _by_place),
+    "@leader": _by_leader,
+}
+"""The rule of each relation that may be a verb."""
 
 
 def _has_one_value(slot: Sequence[SaidWord]) -> bool:

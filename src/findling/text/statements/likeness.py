@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain, pairwise, takewhile
+from itertools import takewhile
 from operator import itemgetter
 
 from findling.text.statements.periods import alternatives, word_table
@@ -28,7 +28,7 @@ from findling.text.statements.relations import (
     is_name,
     shape_of,
 )
-from findling.text.statements.words import SaidWord, fold, lexicon
+from findling.text.statements.words import SaidWord, fold, lexicon, marks_of, runs_of
 
 COPY, UPDATE, CONFLICT = "copy", "update", "conflict"
 """The same statement; a newer value that takes the place of an older one; two that may not hold together."""
@@ -42,48 +42,83 @@ _LONGEST_SWAP = 3
 
 def compare(old: Reading, new: Reading) -> str:
     """`copy`, `update` or `conflict`; empty for statements that may stand beside each other."""
-    if min(len(old.words), len(new.words)) < _FEWEST or old.is_past != new.is_past or "?" in (old.text + new.text):
+    is_told = min(len(old.words), len(new.words)) >= _FEWEST and "?" not in (old.text + new.text)
+    if not is_told or new.manner == "more" or old.is_past != new.is_past or _are_other_names(old, new):
         return ""
-    if _are_other_names(old, new) or new.manner == "more":
-        return ""
+    pair = _Pair(old, new)
     if old.is_negated != new.is_negated:
-        is_named = (
-            new.has_ended
-            and len(old.words) > 2
-            and not Counter(w.key for w in old.words) - Counter(w.key for w in new.words)
-        )
-        if not is_named and not _is_same(old, new):
-            is_part = _NOTHING.search(old.text + new.text) and not (_only_in(old, new) and _only_in(new, old))
-            return CONFLICT if is_part or (new.has_ended and not _only_in(new, old)) else ""
-        return UPDATE if new.has_ended or (new.is_changed and not _NEW.search(new.text)) else CONFLICT
+        return _of_negation(pair)
     if _is_same(old, new):
-        if _marks(old.text) != _marks(new.text) or _is_other_case(old, new):
-            return CONFLICT
-        spans = ((old.since, new.since), (old.until, new.until))
-        return UPDATE if any(None not in span and span[0] != span[1] for span in spans) else COPY
+        return _of_same(old, new)
     if "past" in (old.manner, new.manner) and not new.is_changed:
         return ""
     if old.fact and new.fact and _same_slot(old.fact, new.fact):
-        found = _of_facts(old, new, old.fact, new.fact)
-    elif not _only_in(old, new) and not _only_in(new, old) and len(old.words) == len(new.words):
-        is_turned = any(word.key == "@prefer" for word in old.words)  # tabs over spaces
-        return UPDATE if is_turned else "" if any(word.kind == "name" for word in old.words) else CONFLICT
+        found = _of_facts(pair, old.fact, new.fact)
+    elif not (pair.gone or pair.come) and len(old.words) == len(new.words):
+        return _of_order(old)
     else:
-        found = _of_swap(old, new) or _of_subjects(old, new)
-        opening = sum(takewhile(bool, (one.key == other.key for one, other in zip(old.words, new.words, strict=False))))
-        if new.is_changed and not _NEW.search(new.text) and opening > max(old.after, new.after):
-            found = found or CONFLICT  # we store uploads on …, in … now
-    if not new.is_changed and any(word.key == "@adds" for word in old.words):
+        found = _of_swap(pair) or _of_subjects(pair) or _of_opening(pair)
+    if not found or (not new.is_changed and any(word.key == "@adds" for word in old.words)):
         return ""  # good at maths, at chess
-    is_guess = any(form.search(new.text) for form in NO_FACTS)
-    return CONFLICT if found and is_guess else UPDATE if found == CONFLICT and _holds_one(old, new) else found
+    if any(form.search(new.text) for form in NO_FACTS):
+        return CONFLICT
+    return UPDATE if _holds_one(pair) else found
 
 
-def _of_facts(old: Reading, new: Reading, one: Fact, other: Fact) -> str:
+class _Pair:
+    """Two statements, and what each of them says alone: places of words, and the words."""
+
+    def __init__(self, old: Reading, new: Reading) -> None:
+        self.old, self.new = old, new
+        self.missing, self.added = _only_in(old, new), _only_in(new, old)
+        self.gone = [old.words[place] for place in self.missing]
+        self.come = [new.words[place] for place in self.added]
+        self.is_later = new.is_changed and not _NEW.search(new.text)
+        self.subject = old.words[: old.after]
+        # Of one value in the older one: the words from the verb on, the keys of all before, and the word behind.
+        first = self.missing[0] if self.missing else len(old.words)
+        self.between = old.words[old.after : first]
+        self.keys = frozenset(word.key for word in old.words[:first])
+        self.behind = old.words[first + len(self.gone) :][:1]
+
+
+def _of_negation(pair: _Pair) -> str:
+    """A statement and one that denies it, or a part of it."""
+    old, new = pair.old, pair.new
+    lost = Counter(word.key for word in old.words) - Counter(word.key for word in new.words)
+    if _is_same(old, new) or (new.has_ended and len(old.words) > 2 and not lost):
+        return UPDATE if new.has_ended or pair.is_later else CONFLICT
+    is_part = _NOTHING.search(old.text + new.text) and not (pair.gone and pair.come)
+    return CONFLICT if is_part or (new.has_ended and not pair.come) else ""
+
+
+def _of_same(old: Reading, new: Reading) -> str:
+    """The same words: another time makes an update of them, other signs or capitals a conflict."""
+    if marks_of(old.text) != marks_of(new.text) or _is_other_case(old, new):
+        return CONFLICT
+    spans = ((old.since, new.since), (old.until, new.until))
+    return UPDATE if any(None not in span and span[0] != span[1] for span in spans) else COPY
+
+
+def _of_order(old: Reading) -> str:
+    """The same words in other roles."""
+    if any(word.key == "@prefer" for word in old.words):
+        return UPDATE  # tabs over spaces
+    return "" if any(word.kind == "name" for word in old.words) else CONFLICT
+
+
+def _of_opening(pair: _Pair) -> str:
+    """Statements of a change that go on alike behind the verb: `we store uploads on …`, `in … now`."""
+    words = zip(pair.old.words, pair.new.words, strict=False)
+    opening = sum(takewhile(bool, (one.key == other.key for one, other in words)))
+    return CONFLICT if pair.is_later and opening > max(pair.old.after, pair.new.after) else ""
+
+
+def _of_facts(pair: _Pair, one: Fact, other: Fact) -> str:
     """Two values of one slot: an update where only one can hold, else a conflict to look at."""
     if one.tail != other.tail and one.tail and other.tail:
-        return _of_swap(old, new)  # on alpha and on beta, a month and a year
-    if one.shape != other.shape and "exact" not in (one.shape, other.shape) and not new.is_changed:
+        return _of_swap(pair)  # on alpha and on beta, a month and a year
+    if one.shape != other.shape and "exact" not in (one.shape, other.shape) and not pair.new.is_changed:
         return ""  # a street and a mail address, red and in the garage
     if set(one.value) < set(other.value) or set(other.value) < set(one.value):
         return CONFLICT if one.is_single and other.is_single else ""
@@ -91,89 +126,131 @@ def _of_facts(old: Reading, new: Reading, one: Fact, other: Fact) -> str:
     is_sure = one.tail == other.tail and one.is_name == other.is_name and is_shaped
     if not is_sure or one.is_several or _may_be_one(one.value, other.value):
         return CONFLICT
-    return UPDATE if (other.is_single and (one.is_single or other.is_open)) or new.is_changed else CONFLICT
+    return UPDATE if (other.is_single and (one.is_single or other.is_open)) or pair.new.is_changed else CONFLICT
 
 
-def _of_swap(old: Reading, new: Reading) -> str:
+def _of_swap(pair: _Pair) -> str:
     """Statements that are equal but for one value behind the verb: an update if it says so, else a conflict."""
-    missing, added = _only_in(old, new), _only_in(new, old)
-    missing = [place for place in missing if not CHANGING.search(new.text) or old.words[place].key not in _RUNNING]
-    gone, come = [old.words[place] for place in missing], [new.words[place] for place in added]
-    if new.former and new.former <= {word.key for word in old.words} and added:
-        lacking = [word for word in gone if word.key not in RELATIONS | new.former]
-        is_other = any(word.kind == "name" and word.role != "for" for word in lacking) or not _is_phrase(new, added)
-        return "" if is_other else CONFLICT if lacking else UPDATE
+    old, new = pair.old, pair.new
+    is_change = CHANGING.search(new.text) is not None
+    missing = [place for place in pair.missing if not is_change or old.words[place].key not in _RUNNING]
+    gone = [old.words[place] for place in missing]
+    if pair.come and new.former and new.former <= {word.key for word in old.words}:
+        return _of_former(pair, gone)
     shared = sum(not CHANGING.fullmatch(word.text) for word in old.words) - len(missing)
-    if shared < max(_runs(gone), _runs(come)) or not _is_phrase(old, missing) or not _is_phrase(new, added):
+    is_swap = _is_phrase(old, missing) and _is_phrase(new, pair.added)
+    return _of_values(pair, gone, missing[0]) if is_swap and shared >= max(runs_of(gone), runs_of(pair.come)) else ""
+
+
+def _of_values(pair: _Pair, gone: Sequence[SaidWord], place: int) -> str:
+    """A value in the place of another one, and nothing else."""
+    old, new, come, is_later = pair.old, pair.new, pair.come, pair.is_later
+    is_measure, is_alike = _kinds_of(gone, come)
+    is_free = bool(old.manner or new.manner) and not is_measure
+    is_many = is_free and (not gone[0].role or gone[0].role != come[0].role)
+    if not is_measure and ((not is_later and (is_many or not is_alike)) or _are_of_others(pair, gone)):
         return ""
+    if has_several(pair.subject) or _are_doubtful(gone, come):
+        return CONFLICT
+    if is_alike and any(word.key in SOLE and word.role in ("", "of") for word in pair.subject):
+        return UPDATE
+    is_same_place = is_alike or is_measure or place == pair.added[0]
+    is_sure = is_same_place and not is_free and (is_measure or not _is_aside(pair))
+    return UPDATE if is_later and is_sure else CONFLICT
+
+
+def _is_aside(pair: _Pair) -> bool:
+    """Whether a value is beside the point: `flaky on Windows` says where, `written in Python` what."""
+    between = pair.new.words[pair.new.after : pair.added[0]]
+    return pair.new.is_copula and bool(pair.come[0].role) and not all(_DONE.search(word.text) for word in between)
+
+
+def _kinds_of(gone: Sequence[SaidWord], come: Sequence[SaidWord]) -> tuple[bool, bool]:
+    """Whether a value and the one in its place are numbers or times, and whether both are of one kind."""
     one, other = gone[0], come[0]
     shapes = {shape_of(one), shape_of(other)}
     is_measure = shapes <= {"number", "clock"} or shapes == {"when"}
-    is_later = new.is_changed and not _NEW.search(new.text)
     is_there = one.role not in ("", "of") and other.role not in ("", "of")
     if is_there and (shapes <= {"text", "in"} or {gone[-1].kind, come[-1].kind} <= {"word", "name"}):
         shapes = {"text"}  # in the safe, under the pot
-    is_alike = len(shapes) == 1 and bool(one.role) == bool(other.role)
-    is_many = bool(old.manner or new.manner) and not is_measure and (not one.role or one.role != other.role)
-    if not (is_alike and not is_many) and not is_later and not is_measure:
+    return is_measure, len(shapes) == 1 and bool(one.role) == bool(other.role)
+
+
+def _of_former(pair: _Pair, gone: Sequence[SaidWord]) -> str:
+    """A statement that names what it replaces: an update where nothing else is lost."""
+    lacking = [word for word in gone if word.key not in RELATIONS | pair.new.former]
+    if any(word.kind == "name" and word.role != "for" for word in lacking) or not _is_phrase(pair.new, pair.added):
         return ""
-    behind = [*new.words[added[-1] + 1 :], other][0]
-    if not is_measure and (behind.role == "of" != other.role or "~" in (gone[-1].key[0], come[-1].key[0])):
-        return ""  # the capital of a country and its largest city; somebody else
-    if has_several(old.words[: old.after]) or _are_doubtful(gone, come):
-        return CONFLICT
-    between = [word.text for word in new.words[new.after : added[0]]]
-    told = {word.key for word in old.words[: old.after] if word.role in ("", "of")}
-    if is_alike and told & SOLE:
-        return UPDATE
-    # `flaky on Windows` says where, `written in Python` what.
-    is_aside = new.is_copula and bool(other.role) and not is_measure and not all(map(_DONE.search, between))
-    is_same_place = is_alike or is_measure or missing[0] == added[0]
-    is_surely = is_same_place and not is_aside and (is_measure or not (old.manner or new.manner))
-    return UPDATE if is_later and is_surely else CONFLICT
+    return CONFLICT if lacking else UPDATE
 
 
-def _runs(words: Sequence[SaidWord]) -> int:
-    """The number of words, where a name of several is one."""
-    return len(words) - sum(one.kind == other.kind == "name" for one, other in pairwise(words))
+def _are_of_others(pair: _Pair, gone: Sequence[SaidWord]) -> bool:
+    """Whether values belong to other things: the capital of a country and its largest city; somebody else."""
+    behind = next(iter(pair.new.words[pair.added[-1] + 1 :]), pair.come[0])
+    return behind.role == "of" != pair.come[0].role or "~" in (gone[-1].key[0], pair.come[-1].key[0])
 
 
-def _holds_one(old: Reading, new: Reading) -> bool:
+def _holds_one(pair: _Pair) -> bool:
     """Whether all is equal but one value of one thing, which has one at a time: `the retro is on Friday`."""
-    places = _only_in(old, new), _only_in(new, old)
-    gone, come = ([one.words[at] for at in found] for one, found in zip((old, new), places, strict=True))
-    told = [[(fold(word.text), word.role) for word in one.words if word not in (*gone, *come)] for one in (old, new)]
-    if not gone or not come or sorted(told[0]) != sorted(told[1]) or places[0][0] != places[1][0]:
+    if not _is_one_value(pair):
         return False
-    first, subject = places[0][0], old.words[: old.after]
-    is_other = gone[0].role != come[0].role or has_several(subject) or _are_doubtful(gone, come)
-    if first < old.after or is_other or "past" in (old.manner, new.manner):
-        return False
-    keys, between = {word.key for word in old.words[:first]}, old.words[old.after : first]
-    behind = {word.key: word.kind for word in old.words[first + len(gone) :][:1] if not word.role}
-    shapes = {shape_of(word) for word in (*gone, *come)}
-    is_often = any(word.key.endswith(_OFTEN) or word.role == "with" for word in subject)
+    old, shapes = pair.old, {shape_of(word) for word in (*pair.gone, *pair.come)}
+    is_often = any(word.key.endswith(_OFTEN) or word.role == "with" for word in pair.subject)
     if shapes == {"number"}:
-        is_version = old.words[first - 1].kind == "name" and bool(between) and bool(keys & _RUNNING) and not is_often
-        is_counted = "word" in behind.values() and len(gone) == 1 and not gone[0].role
-        is_told = old.is_copula and not between
-        return is_version or is_counted or is_told or bool(MEASURES & behind.keys() or keys & {"@phone", *VALUE_KINDS})
-    is_there = old.is_copula and all(word.kind in ("when", "clock") for word in between)
-    groups = {_EXCLUDING.get(word.text.casefold(), "") for word in (*gone, *come)}
-    if (gone[0].role == "on" and _TIERS & behind.keys()) or (is_there and keys & _PLAIN and len(subject) > 1):
-        return True  # on the second floor
-    if len(groups) == 1 and "" not in groups and not old.manner and (is_there or "@live" in keys):
+        return _is_one_number(pair, is_often)
+    is_there = old.is_copula and all(word.kind in ("when", "clock") for word in pair.between)
+    if _excludes_others(pair, is_there):
         return True
     one = _ONE_THING.match(old.text)
     if is_often or old.manner or one is None:
         return False
-    if shapes == {"clock"}:
-        return True
     if shapes == {"when"}:
-        return bool(keys & _ONCE) or (is_there and not one["bare"] and not any(map(str.isdecimal, gone[0].text)))
-    is_told = bool(keys & PROPERTIES) or EXACT.search(" ".join(word.text for word in subject)) is not None
-    is_named = all(is_name([word]) and not BELONGING.search(word.text) for word in (*gone, *come))
-    return is_told and is_named and old.is_copula and shapes == {"text"} and not (" ist " in old.text and not between)
+        is_day = not any(map(str.isdecimal, pair.gone[0].text))
+        return not _ONCE.isdisjoint(pair.keys) or (is_there and not one["bare"] and is_day)
+    return shapes == {"clock"} or (shapes == {"text"} and _is_one_name(pair))
+
+
+def _is_one_value(pair: _Pair) -> bool:
+    """Whether statements differ behind the verb alone, and surely: the same words, subject and roles."""
+    old, gone, come = pair.old, pair.gone, pair.come
+    if not gone or not come or pair.missing[0] != pair.added[0] or gone[0].role != come[0].role:
+        return False
+    told = [
+        [(fold(word.text), word.role) for word in one.words if word not in (*gone, *come)] for one in (old, pair.new)
+    ]
+    if sorted(told[0]) != sorted(told[1]) or has_several(pair.subject) or _are_doubtful(gone, come):
+        return False
+    return pair.missing[0] >= old.after and "past" not in (old.manner, pair.new.manner)
+
+
+def _is_one_number(pair: _Pair, is_often: bool) -> bool:
+    """Whether a number is that of a version, counts something, is all that is told, or has a unit."""
+    if pair.old.is_copula and not pair.between:
+        return True
+    behind = {word.key: word.kind for word in pair.behind if not word.role}
+    is_version = bool(pair.between) and pair.between[-1].kind == "name" and not _RUNNING.isdisjoint(pair.keys)
+    is_counted = "word" in behind.values() and len(pair.gone) == 1 and not pair.gone[0].role
+    is_known = bool(MEASURES & behind.keys()) or not pair.keys.isdisjoint(("@phone", *VALUE_KINDS))
+    return (is_version and not is_often) or is_counted or is_known
+
+
+def _excludes_others(pair: _Pair, is_there: bool) -> bool:
+    """Whether such a value leaves no room for another: a floor, a plain state, one of a group."""
+    if pair.gone[0].role == "on" and any(word.key in _TIERS and not word.role for word in pair.behind):
+        return True  # on the second floor
+    if is_there and not _PLAIN.isdisjoint(pair.keys) and len(pair.subject) > 1:
+        return True
+    groups = {_EXCLUDING.get(word.text.casefold(), "") for word in (*pair.gone, *pair.come)}
+    is_one = len(groups) == 1 and "" not in groups
+    return is_one and not pair.old.manner and (is_there or "@live" in pair.keys)
+
+
+def _is_one_name(pair: _Pair) -> bool:
+    """Whether a name is the value of a property, told by `is`."""
+    if not pair.old.is_copula or (" ist " in pair.old.text and not pair.between):
+        return False
+    is_told = not PROPERTIES.isdisjoint(pair.keys) or EXACT.search(" ".join(word.text for word in pair.subject))
+    return bool(is_told) and all(is_name([one]) and not BELONGING.search(one.text) for one in (*pair.gone, *pair.come))
 
 
 _NAMES = ("*tier", "*running", "*once", "*plain", "*of-one")
@@ -185,17 +262,17 @@ _ONE_THING = re.compile(
 """One thing, by an article, an owner or a name, and a verb in the singular."""
 
 
-def _of_subjects(old: Reading, new: Reading) -> str:
+def _of_subjects(pair: _Pair) -> str:
     """Two people who do what one does: `Sigrid manages the warehouse`, `Pål manages the warehouse`."""
-    people = [[one.words[at] for at in _only_in(one, other)] for one, other in ((old, new), (new, old))]
-    is_first = all(
-        words and words == list(one.words[: len(words)]) for words, one in zip(people, (old, new), strict=True)
-    )
-    if not is_first or any(word.kind != "name" or word.role for word in chain(*people)) or _SOME.search(old.text):
+    words, people = pair.old.words, [*pair.gone, *pair.come]
+    sides = ((pair.gone, pair.old), (pair.come, pair.new))
+    is_first = all(told and told == list(one.words[: len(told)]) for told, one in sides)
+    if not is_first or any(word.kind != "name" or word.role for word in people) or _SOME.search(pair.old.text):
         return ""
-    is_one = not _are_doubtful(*people) and any(word.key in _OF_ONE for word in old.words)
-    is_led = len(old.words) > 2 and old.words[-1].role == "of" and any(word.key == "@leader" for word in old.words)
-    return UPDATE if is_one and (is_led or new.is_changed) else CONFLICT if is_one else ""
+    if _are_doubtful(pair.gone, pair.come) or not any(word.key in _OF_ONE for word in words):
+        return ""
+    is_led = len(words) > 2 and words[-1].role == "of" and any(word.key == "@leader" for word in words)
+    return UPDATE if is_led or pair.new.is_changed else CONFLICT
 
 
 _SOME = re.compile(r"\b(?:an?|some|ein(?:e[nmrs]?)?|une?|una?)\b", re.IGNORECASE)
@@ -317,12 +394,5 @@ def _in_roles(words: Sequence[SaidWord]) -> list[tuple[str, str]]:
 _VERBAL = RELATIONS | {"@prefer"}
 
 
-def _marks(text: str) -> list[str]:
-    """Signs that say something: `x > 5`, `-5`, `a*b`; and whether `not` is said of all or of some."""
-    return [*_SIGNS.findall(text.replace("\u2212", "-")), *(["not all"] if _NOT_ALL.search(text) else ())]
-
-
-_SIGNS = re.compile(r"[<>≤≥≠≈±×÷^|~\\*]|(?:(?<=\s)|^)-(?=[\d.])|(?<=\w)[+/](?=\w)|(?<=[\s(])\+(?=\s)")
-_NOT_ALL = re.compile(rf"\b(?:not|nicht|pas|no) (?:{alternatives('all')})\b", re.IGNORECASE)
 _DONE = re.compile(r"(?:ed|en|wn|un|lt|pt|t|ée?s?|ado|ido|ato)$", re.IGNORECASE)
 _NEW = re.compile(r"\b(?:new|neue?[rsnm]?|nouve\w+|nuev[oa]|nuov[oa])\b", re.IGNORECASE)

@@ -176,34 +176,31 @@ def _is_certain(named: str) -> bool:
 
 def _named(match: re.Match[str], today: date, year: str) -> tuple[date, date]:
     """First day and the day after the last. Raises ValueError and OverflowError for what the calendar lacks."""
-    got = {name: value for name, value in match.groupdict().items() if value}
+    # A group that stands in several forms has a number behind its name in the further ones.
+    got = {name.rstrip("23"): value for name, value in match.groupdict().items() if value}
     if "iso" in got:
         parts = [int(part) for part in got["iso"].split("-")]
         return _span(parts[0], parts[1], parts[2] if len(parts) > 2 else 0)
     if "dotted" in got:
         day, month, rest = got["dotted"].split(".")
         return _in_year(today, int(rest) if rest else 0, int(month), int(day), year)
-    for mark in ("", "2", "3"):
-        if month_name := got.get(f"month{mark}"):
-            given = int(got.get(f"year{mark}") or 0)
-            return _in_year(today, given, _MONTHS[month_name.lower()], int(got.get(f"day{mark}") or 0), year)
-    if turn := got.get("turn") or got.get("turn2"):
-        return _turned(today, _TURNS.get(turn.lower(), -1), (got.get("what") or got["what2"]).lower())
-    if count := got.get("count") or got.get("count2"):
+    if named := got.get("month"):
+        return _in_year(today, int(got.get("year", 0)), _MONTHS[named.lower()], int(got.get("day", 0)), year)
+    if turn := got.get("turn"):
+        return _turned(today, _TURNS.get(turn.lower(), -1), got["what"].lower())
+    if count := got.get("count"):
         number = int(count) if count.isdecimal() else _COUNTS[count.lower()]
-        unit = _UNITS[(got.get("unit") or got["unit2"]).lower()]
-        day = {"d": timedelta(number), "w": timedelta(7 * number), "m": timedelta(30.44 * number)}.get(unit)
-        if unit == "d" and day is not None:
-            return today - day, today - day + timedelta(1)
-        return _around(today - (day or timedelta(365.25 * number)), unit)
+        unit = _UNITS[got["unit"].lower()]
+        return _around(today - timedelta(_UNIT_DAYS[unit] * number), unit)
     if name := got.get("name"):
-        day_ = today + timedelta(_DAYS[name.lower()])
-        return day_, day_ + timedelta(1)
+        return _around(today + timedelta(_DAYS[name.lower()]), "d")
     if weekday := got.get("weekday"):
         away = (_WEEKDAYS[weekday.lower()] - today.weekday()) % 7
-        day_ = today + timedelta(away - 7 if year == PAST and away else away)
-        return day_, day_ + timedelta(1)
-    return date(int(got["alone"]), 1, 1), date(int(got["alone"]) + 1, 1, 1)
+        return _around(today + timedelta(away - 7 if year == PAST and away else away), "d")
+    return _around(date(int(got["alone"]), 1, 1), "y")
+
+
+_UNIT_DAYS = {"d": 1, "w": 7, "m": 30.44, "y": 365.25}
 
 
 def _span(year: int, month: int, day: int = 0) -> tuple[date, date]:
@@ -226,28 +223,22 @@ def _in_year(today: date, given: int, month: int, day: int, year: str) -> tuple[
 def _turned(today: date, turn: int, what: str) -> tuple[date, date]:
     """The last, this or next week, month, year, weekday or month of the year."""
     unit = _UNITS.get(what, "")
-    if unit == "d":
-        return today + timedelta(turn), today + timedelta(turn + 1)
-    if unit == "w":
-        monday = today - timedelta(today.weekday()) + timedelta(7 * turn)
-        return monday, monday + timedelta(7)
-    if unit == "m":
-        months = today.year * 12 + today.month - 1 + turn
-        return _span(months // 12, months % 12 + 1)
-    if unit == "y":
-        return date(today.year + turn, 1, 1), date(today.year + turn + 1, 1, 1)
+    if unit in ("d", "w"):
+        return _around(today + timedelta(turn * _UNIT_DAYS[unit]), unit)
+    if unit:
+        months = today.year * 12 + today.month - 1 + turn * (12 if unit == "y" else 1)
+        return _around(date(months // 12, months % 12 + 1, 1), unit)
     if what in _WEEKDAYS:
         away = (_WEEKDAYS[what] - today.weekday()) % 7
-        day = today + timedelta(away - 7 if turn < 0 else away or 7 * turn)
-        return day, day + timedelta(1)
+        return _around(today + timedelta(away - 7 if turn < 0 else away or 7 * turn), "d")
     return _in_year(today, 0, _MONTHS[what], 0, PAST if turn < 0 else LATER)
 
 
 def _around(day: date, unit: str) -> tuple[date, date]:
-    """The week, month or year that a day lies in."""
-    if unit == "w":
-        monday = day - timedelta(day.weekday())
-        return monday, monday + timedelta(7)
+    """The day itself, or the week, month or year that it lies in."""
+    if unit in ("d", "w"):
+        first = day - timedelta(day.weekday() if unit == "w" else 0)
+        return first, first + timedelta(_UNIT_DAYS[unit])
     return _span(day.year, day.month) if unit == "m" else (date(day.year, 1, 1), date(day.year + 1, 1, 1))
 
 

@@ -185,27 +185,42 @@ def made_fact(
 
     An `is_definite` slot names one thing, which has one name.
     """
-    if not slot or not values or len(values) > LONGEST_VALUE or (kind == "text" and _is_clause((*slot, *values))):
+    if not slot or not 0 < len(values) <= LONGEST_VALUE or (kind == "text" and _is_clause((*slot, *values))):
         return None
     keys = frozenset(word.key for word in slot)
     if "@location" in keys and len(keys) > 1:
         keys, kind = keys - {"@location"}, "place" if kind == "text" else kind
     is_exact = EXACT.search(" ".join(word.text for word in slot)) is not None
     said = tuple(_as_written(word) if is_exact else word.key for word in values)
-    is_sole = any(key in SOLE or key.startswith("liebling") for key in keys)
-    is_sole = is_sole or (kind in ("when", "clock") and not keys.isdisjoint(_PERIODIC))
+    is_sole = _is_sole(keys, kind)
     is_several = has_several(slot) or (bool(keys & SEVERAL) and not is_sole)
     first = next((word for word in values if not word.key.startswith("@")), values[0])
+    is_named = is_name([first])
     # "The code is ugly" and "the key is small" tell no code and no key.
-    is_told = is_key or "@password" in keys or (is_name([first]) and not BELONGING.search(first.text))
-    is_certain = not keys & SOFT or (kind == "number" and not keys.isdisjoint(VALUE_KINDS))
-    is_property = is_exact or kind == "number" or is_definite or bool(keys & PROPERTIES)
-    is_known = is_sole or (is_told and is_certain and is_property)
+    is_told = is_key or "@password" in keys or (is_named and not BELONGING.search(first.text))
+    is_single = is_single and (is_sole or (is_told and _is_known(keys, kind, is_exact or is_definite)))
     shape = "exact" if is_exact else kind if kind == "place" else shape_of(first)
+    return Fact(keys, kind, said, is_single and not is_several, False, is_named, shape, _tail(values), is_several)
+
+
+def _is_sole(keys: frozenset[str], kind: str) -> bool:
+    """Whether words name what is one by itself, such as a favourite, or the day of a weekly meeting."""
+    if kind in ("when", "clock") and not keys.isdisjoint(_PERIODIC):
+        return True
+    return any(key in SOLE or key.startswith("liebling") for key in keys)
+
+
+def _is_known(keys: frozenset[str], kind: str, is_property: bool) -> bool:
+    """Whether words name a property that has one value at a time."""
+    if keys & SOFT and (kind != "number" or keys.isdisjoint(VALUE_KINDS)):
+        return False
+    return is_property or kind == "number" or not keys.isdisjoint(PROPERTIES)
+
+
+def _tail(values: Sequence[SaidWord]) -> frozenset[str]:
+    """The keys of the words behind a preposition in a value, and of units."""
     begin = next((place for place, word in enumerate(values) if place and word.role not in ("", "of")), len(values))
-    tail = frozenset(word.key for place, word in enumerate(values) if place >= begin or word.key in UNITS | MEASURES)
-    is_single = is_single and is_known and not is_several
-    return Fact(keys, kind, said, is_single, False, is_name([first]), shape, tail, is_several)
+    return frozenset(word.key for place, word in enumerate(values) if place >= begin or word.key in UNITS | MEASURES)
 
 
 def has_several(words: Sequence[SaidWord]) -> bool:

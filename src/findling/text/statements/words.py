@@ -6,12 +6,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from operator import itemgetter
 from typing import NamedTuple
 
 from findling.text.analysis.stemming import stem
-from findling.text.statements.periods import NEAREST, WORDS, periods, word_table
+from findling.text.statements.periods import NEAREST, WORDS, alternatives, periods, word_table
 
 
 class SaidWord(NamedTuple):
@@ -75,6 +75,20 @@ def written_words(text: str, now: float) -> list[SaidWord]:
 def content(words: Sequence[SaidWord]) -> list[SaidWord]:
     """The words that say something."""
     return [word for word in words if word.kind not in ("light", "change")]
+
+
+def runs_of(words: Sequence[SaidWord]) -> int:
+    """The number of words, where a name of several is one."""
+    return len(words) - sum(one.kind == other.kind == "name" for one, other in pairwise(words))
+
+
+def marks_of(text: str) -> list[str]:
+    """Signs that say something: `x > 5`, `-5`, `a*b`; and whether `not` is said of all or of some."""
+    return [*_SIGNS.findall(text.replace("\u2212", "-")), *(["not all"] if _NOT_ALL.search(text) else ())]
+
+
+_SIGNS = re.compile(r"[<>≤≥≠≈±×÷^|~\\*]|(?:(?<=\s)|^)-(?=[\d.])|(?<=\w)[+/](?=\w)|(?<=[\s(])\+(?=\s)")
+_NOT_ALL = re.compile(rf"\b(?:not|nicht|pas|no) (?:{alternatives('all')})\b", re.IGNORECASE)
 
 
 def in_order(text: str) -> str:

@@ -35,7 +35,7 @@ from findling.text.query.tree import typed_terms
 def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
     """Everything that was planned, in a form from which the search can be carried out again."""
     question, found = ranking.question, ranking.found
-    request, shape, keyword = question.request, question.route, found.keyword
+    request, shape, weighing = question.request, question.route, found.weighing
     planned: dict[str, Any] = {
         "query": request.query,
         "filters": filters_document(request.filters),
@@ -46,38 +46,34 @@ def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
         "plan": plan_document(request.plan or Plan()),
         "reading": question.reading,
         "because": question.because,
-        "route": {
-            "kind": shape.kind,
-            "complexity": round(shape.complexity, 3),
-            "shape": shape.shape,
-            "signals": shape.signals,
-            "graph": shape.graph,
-            "reasons": shape.reasons,
-        },
+        "route": {name: getattr(shape, name) for name in _ROUTE} | {"complexity": round(shape.complexity, 3)},
         "legs": list(found.legs),
         "unit": leg.unit,
         "overfetch": question.plan.overfetch,
     }
-    if found.weighing is not None:
-        planned["weighing"] = {"alpha": round(found.weighing.alpha, 3), "because": found.weighing.reason}
-    if question.fired:
-        planned["glossary"] = [fired._asdict() for fired in question.fired]
-    if found.feedback:
-        planned["feedback"] = found.feedback
-    if found.graph:
-        planned["graph"] = dict(found.graph)
-    if ranking.expansion:
-        planned["expansion"] = dict(ranking.expansion)
-    earlier = [(name, did) for name, did in (("feedback", found.feedback), ("resources", found.resources)) if did]
-    steps = [*earlier, *ranking.steps]
-    planned["steps"] = [{"name": name, "did": did} for name, did in steps]
-    if request.explain:
-        planned["ceiling"] = round(keyword.ceiling, 4)
-        from findling.pipelines.answer.no_results import standing
+    optional = {
+        "weighing": weighing and {"alpha": round(weighing.alpha, 3), "because": weighing.reason},
+        "glossary": [fired._asdict() for fired in question.fired],
+        "feedback": found.feedback,
+        "graph": dict(found.graph),
+        "expansion": dict(ranking.expansion),
+    }
+    steps = (("feedback", found.feedback), ("resources", found.resources), *ranking.steps)
+    planned |= {name: told for name, told in optional.items() if told}
+    planned["steps"] = [{"name": name, "did": did} for name, did in steps if did]
+    return planned | (_scale_account(found, leg) if request.explain else {})
 
-        # Without those of deleted texts only, which the leg knows until a compaction.
-        planned["forms"] = {term: [one for one in known if standing(leg, one)] for term, known in keyword.forms.items()}
-    return planned
+
+_ROUTE = ("kind", "complexity", "shape", "signals", "graph", "reasons")
+
+
+def _scale_account(found: Found, leg: KeywordLeg) -> dict[str, Any]:
+    """The most that words could score, and the forms of each."""
+    from findling.pipelines.answer.no_results import standing
+
+    # Without those of deleted texts only, which the leg knows until a compaction.
+    forms = {term: [one for one in known if standing(leg, one)] for term, known in found.keyword.forms.items()}
+    return {"ceiling": round(found.keyword.ceiling, 4), "forms": forms}
 
 
 def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def _lifted(entry: Ranked, one: Boosted) -> Ranked:
         if factor > 1:
             steps.append(Step(name=boost.name, factor=factor, reason=boost.reason))
         room /= factor
-    return _moved(entry, score, *steps)
+    return entry.moved(score, *steps)
 
 
 def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list[Boost]:
@@ -163,10 +163,8 @@ def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning)
             judged.append(entry)
             continue
         factor = (entry.score + verdict) / 2 / entry.score if entry.score else 1.0
-        score = entry.score * factor
-        judged.append(
-            _moved(entry, score, Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}"))
-        )
+        step = Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}")
+        judged.append(entry.moved(entry.score * factor, step))
     return [*sorted(judged, key=lambda entry: -entry.score), *rest]
 
 
@@ -178,18 +176,10 @@ def _diversify(entries: Sequence[Ranked], balance: float) -> list[Ranked]:
         lambda one, other: jaccard(words[one], words[other]),
         balance=balance,
     )
-    return [
-        _moved(
-            by_cid[one.id],
-            by_cid[one.id].score,
-            *([Step(name="diversity", factor=1.0, reason=one.reason)] if one.reason else []),
-        )
-        for one in spread
-    ]
-
-
-def _moved(entry: Ranked, score: float, *steps: Step) -> Ranked:
-    return entry._replace(score=score, steps=(*entry.steps, *steps))
+    # Only places change, so a step has no factor.
+    steps = {one.id: Step(name="diversity", factor=1.0, reason=one.reason) for one in spread if one.reason}
+    moved = (by_cid[one.id] for one in spread)
+    return [entry.moved(entry.score, *filter(None, [steps.get(entry.stored.chunk.cid)])) for entry in moved]
 
 
 def _falling(entries: Sequence[Ranked]) -> list[Ranked]:
@@ -198,7 +188,7 @@ def _falling(entries: Sequence[Ranked]) -> list[Ranked]:
     for entry in entries:
         if entry.score > lowest:
             step = Step(name="order", factor=lowest / entry.score, reason="scores do not rise from hit to hit")
-            entry = _moved(entry, lowest, step)
+            entry = entry.moved(lowest, step)
         lowest = entry.score
         falling.append(entry)
     return falling

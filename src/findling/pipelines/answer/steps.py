@@ -19,7 +19,6 @@ from findling.pipelines.answer.rankings import (
     group_of,
     grouped,
     joined_twins,
-    reach,
 )
 from findling.pipelines.retrieve.legs import SEMANTIC, Found, Retrievers
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
@@ -247,12 +246,11 @@ def _demote_superseded(ranking: list[Ranked], context: StepContext) -> list[Rank
     if not replaced:
         return ranking
     moved = demote(ranking, replaced)
-    top = moved[: reach(moved, context.plan.group, context.wanted)]
-    # What was not fetched may be better than what has sunk, or be the successor of something.
-    is_cut = len(top) >= context.wanted and bool(top) and top[-1].score < context.candidates[-1].score
-    here = {entry.stored.resource.rid for entry in moved}
+    context.is_settled = True
+    top, here = context.top(moved), {entry.stored.resource.rid for entry in moved}
+    # What was not fetched may also be the successor of something.
     away = {replaced[e.stored.resource.rid] for e in top if e.stored.resource.rid in replaced} - here
-    context.is_settled = not is_cut and not any(_matches(legs, context.question, rid) for rid in away)
+    context.is_settled = context.is_settled and not any(_matches(legs, context.question, rid) for rid in away)
     return moved
 
 
@@ -284,7 +282,7 @@ def _put_newer_first(ranking: list[Ranked], context: StepContext) -> list[Ranked
         rid = entry.stored.resource.rid
         if lowered.get(rid, entry.score) < entry.score:
             step = Step(name="newer", factor=lowered[rid] / entry.score, reason=f"{newer[rid][0]} says it newer")
-            entry = entry._replace(score=lowered[rid], steps=(*entry.steps, step))
+            entry = entry.moved(lowered[rid], step)
         moved.append(entry)
     return sorted(moved, key=lambda entry: -entry.score)
 
@@ -316,7 +314,7 @@ def _by_sentences(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
                 entry, score = ranking[at], ranking[place].score
                 reason = f"its best sentence tells {'more' if place < at else 'less'} than one of another passage"
                 step = Step(name="sentences", factor=score / entry.score if entry.score else 1.0, reason=reason)
-                moved[place] = entry._replace(score=score, steps=(*entry.steps, step))
+                moved[place] = entry.moved(score, step)
     return moved
 
 
@@ -333,7 +331,7 @@ def _with_counts(groups: Sequence[Ranked], by: str, looked_at: int) -> list[Rank
 def _with_count(group: Ranked, by: str, looked_at: int) -> Ranked:
     whose = "of this thread" if group_of(group.stored.resource, by) != group.stored.resource.rid else "of it"
     reason = f"{1 + len(group.others):,} passages {whose} among the best {looked_at:,}"
-    return group._replace(steps=(*group.steps, Step(name="group", factor=1.0, reason=reason)))
+    return group.moved(group.score, Step(name="group", factor=1.0, reason=reason))
 
 
 STEPS = (

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.backends import GRAPH, GraphAtHand
 from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import All, Filters, Phrase
@@ -69,7 +68,7 @@ def related(
         raise InvalidValueError(f"hops {hops} must be between 1 and {MOST_HOPS}", hint=f"hops {MOST_HOPS}")
     if not entity_key(of) or (to and not entity_key(to)):
         raise InvalidValueError("a thing to relate has no letters or digits", hint="a name, a title or a path")
-    at_hand = legs.leg(GRAPH) if legs.leg is not None else GraphAtHand(None)
+    at_hand = legs.graph
     if at_hand.rows is None:
         return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=at_hand.lack, fix=at_hand.fix),))
     desk = _Relating(legs, at_hand.rows, below)

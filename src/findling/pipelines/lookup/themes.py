@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from findling.domain.backends import GRAPH, GraphAtHand
+from findling.domain.backends import GRAPH
 from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Filters
@@ -67,9 +67,7 @@ def themes(legs: Retrievers, limit: int = 20, *, below: str = "") -> ThemesAnswe
 
 
 @spending()
-def theme_passages(
-    legs: Retrievers, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3
-) -> SearchAnswer:
+def theme_passages(legs: Retrievers, name: str, limit: int = 10, *, below: str = "") -> SearchAnswer:
     """The best passages of the theme that a passage or a document belongs to, two of one resource at most.
 
     The score of a hit says how much of the theme it names, compared with the best one. Raises as `find_document` does,
@@ -95,7 +93,7 @@ def theme_passages(
             notes=notes,
         )
     names = [one.name for one in desk.names(label)]
-    hits = tuple(desk.hits(label, names, limit, snippet_lines))
+    hits = tuple(desk.hits(label, names, limit))
     lacks += [Degradation(what=one) for one in current_budget().refused]
     return SearchAnswer(
         query=name,
@@ -110,7 +108,7 @@ def theme_passages(
 
 def _graph(legs: Retrievers) -> tuple[GraphRows | None, list[Degradation]]:
     """The graph, and everything that is missing."""
-    at_hand = legs.leg(GRAPH) if legs.leg is not None else GraphAtHand(None)
+    at_hand = legs.graph
     if at_hand.rows is None:
         return None, [Degradation(what=at_hand.lack, fix=at_hand.fix)]
     count = len(at_hand.rows)
@@ -180,10 +178,10 @@ class _ThemeMap:
             passages=len(places),
         )
 
-    def hits(self, label: int, names: Sequence[str], limit: int, snippet_lines: int) -> Iterator[Hit]:
+    def hits(self, label: int, names: Sequence[str], limit: int) -> Iterator[Hit]:
         """The best passages of a theme with its names marked."""
         words = list(dict.fromkeys(word for name in names for word in terms(name) if word not in STOP_WORDS))
-        asked = HighlightSpec(words, {word: word for word in words}, {}, snippet_lines=snippet_lines)
+        asked = HighlightSpec(words, {word: word for word in words}, {})
         shown = Counter[int]()
         places = self.places(label)
         best = float(self._groups.scores[places[0]])

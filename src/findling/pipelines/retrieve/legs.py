@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from findling.domain.backends import GRAPH, GraphAtHand
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES, Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
@@ -60,6 +61,12 @@ class Retrievers(NamedTuple):
     leg: Callable[[str], Any] | None = None
     wishes: dict[Any, bool] | None = None
     state: object = None
+
+    @property
+    def graph(self) -> GraphAtHand:
+        """The graph in sight, or why there is none."""
+        at_hand: GraphAtHand = self.leg(GRAPH) if self.leg is not None else GraphAtHand(None)
+        return at_hand
 
 
 class Widened(NamedTuple):

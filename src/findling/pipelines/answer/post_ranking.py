@@ -125,24 +125,16 @@ def _boosts_of_the_writer(entry: Ranked, asked: Sequence[str], plan: Plan, now: 
 
         said = best_message(entry.stored, asked)
         author, written_at = said.author, written_at if said.at is None else said.at
+    half_life = plan.half_lives.get(resource.type)
+    half_life = half_life_of(resource.type) if half_life is None else half_life
+    # What does not age gains nothing by being new.
+    age = None if written_at is None or not half_life else (now - written_at) / 86_400
     # Names are those of people, who are not careful about capitals.
     affinity = plan.affinities.get(author.casefold())
     return [
-        _recency(_half_life(resource.type, plan), written_at, now),
+        None if age is None else recency(age, half_life_in_days=half_life),
         None if affinity is None else author_affinity(author, {author: affinity}),
     ]
-
-
-def _half_life(type_name: str, plan: Plan) -> float:
-    given = plan.half_lives.get(type_name)
-    return half_life_of(type_name) if given is None else given
-
-
-def _recency(half_life: float, written_at: float | None, now: float) -> Boost | None:
-    """A boost for what is new, as its type ages; what does not age gains nothing by being new."""
-    if written_at is None or half_life == 0:
-        return None
-    return recency((now - written_at) / 86_400, half_life_in_days=half_life)
 
 
 def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning) -> list[Ranked]:

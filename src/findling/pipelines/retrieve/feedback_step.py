@@ -12,6 +12,7 @@ from findling.domain.queries import Any, Word
 from findling.domain.values import counted
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.ranking.evidence import finite, positive, unit
+from findling.ranking.fusion import Hits
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.query.tree import typed_terms
 
@@ -136,7 +137,21 @@ def _weighed(
     return sorted(weighed, key=lambda one: (-one[0], one[1]))
 
 
-_READ = 10
+READ = 10
+"""Best passages whose words are counted."""
+
+
+def shared_words(
+    store: ReadStore, leg: KeywordLeg, question: AnalyzedQuery, best: Hits, size: int, few_terms: int = 4
+) -> Feedback:
+    """The `expansion` of a question by the best passages; `size` counts all passages that there are."""
+    chunks = store.chunks([cid for cid, _ in best])
+    read = [(chunks[cid].text, score) for cid, score in best if cid in chunks]
+    texts = [[word for word in terms(text) if word not in STOP_WORDS] for text, _ in read]
+    counted = leg.frequencies({word for text in texts for word in text})
+    frequencies = {word: min(count, leg.size()) for word, count in counted.items()}
+    scores = [score for _, score in read]
+    return expansion(typed_terms(question.node), texts, scores, frequencies, size, few_terms=few_terms)
 
 
 def with_feedback(
@@ -149,14 +164,7 @@ def with_feedback(
     filters, weights = question.filters, question.plan.weights
     if loose_words(question)[1] is not None or not found.hits:
         return found, ""
-    best = found.hits[:_READ]
-    chunks = store.chunks([cid for cid, _ in best])
-    texts = [[word for word in terms(chunk.text) if word not in STOP_WORDS] for chunk in chunks.values()]
-    scores = [score for cid, score in best if cid in chunks]
-    chunk_count = leg.size()
-    counted = leg.frequencies({word for text in texts for word in text})
-    frequencies = {word: min(count, chunk_count) for word, count in counted.items()}
-    added = expansion(typed_terms(question.node), texts, scores, frequencies, chunk_count)
+    added = shared_words(store, leg, question, found.hits[:READ], leg.size())
     if not added.terms:
         return found, added.reason
     words = Any(tuple(Word(term) for term, _, _ in added.terms))

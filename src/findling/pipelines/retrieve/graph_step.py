@@ -194,10 +194,10 @@ def _fitting(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tou
 
 def _themed(store: ReadStore, tour: _Tour, order: list[int], mode: str) -> tuple[list[int], list[dict[str, Any]]]:
     """The order by themes, or by turns with the order itself; and the best themes in words."""
-    from findling.pipelines.retrieve.graph_themes import by_themes, by_turns, describe_themes, themes_of
+    from findling.pipelines.retrieve.graph_themes import by_turns, describe_themes, themes_of
 
     themes = themes_of(tour.graph, tour.walked, order)
-    high = by_themes(themes)
+    high = by_turns(*(theme.places for theme in themes))
     told = describe_themes(store, themes, tour.near.cids.tolist())
     return (high if mode == "high" else by_turns(order, high)), told
 

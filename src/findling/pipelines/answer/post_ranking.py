@@ -98,11 +98,11 @@ def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list
     chunk, resource, text = entry.stored
     name = resource.fields.get("name") or resource.path.rpartition("/")[2].partition(".")[0]
     fields = {"title": terms(resource.title), "file name": terms(name)}
-    found = []
-    if plan.exact_boost > 1:
-        found.append(exact_field(asked, fields, factor=plan.exact_boost))
-    if plan.prefix_boost > 1:
-        found.append(starts_field(asked, fields, factor=plan.prefix_boost))
+    exact, starts = (
+        exact_field(asked, fields, factor=plan.exact_boost),
+        starts_field(asked, fields, factor=plan.prefix_boost),
+    )
+    found = [exact, starts]
     if plan.phrase_boost > 1:
         found.append(exact_phrase(asked, terms(text), most=plan.phrase_boost))
     if plan.boosts:

@@ -125,7 +125,7 @@ class Update:
         size, enough = 0, min(_FIRST_BATCH_BYTES, self._options.batch_bytes)
         beginning = 0 if self._patience is None else LARGEST_FIRST
         job = Job(str(self._root), self._options, self._legs.analyses, self._legs.embeds, beginning)
-        is_over = _never if self._patience is None else self._patience.is_over
+        is_over = self._patience.is_over if self._patience is not None else lambda: False
         for prepared in _prepare(job, self._tasks(), is_over):
             self._done += 1
             self._bytes += prepared.bytes_read
@@ -250,11 +250,6 @@ def _prepare_here(job: Job, tasks: list[Task], is_over: Callable[[], bool]) -> I
         if is_over():
             return
         yield prepare(job, task)
-
-
-def _never() -> bool:
-    """Whether the time of a run without a limit is over."""
-    return False
 
 
 def _batched(tasks: list[Task]) -> Iterator[list[Task]]:

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import KNOBS, Knob, Plan
 from findling.domain.queries import OFFERED, All, Filters, Node
 from findling.domain.values import LARGEST, Row, closest_name, fit, plain
-
-
-class _Rule(NamedTuple):
-    """A filter as `domain.values` checks it."""
-
-    kind: str
-    choices: tuple[str, ...] = ()
-    minimum: float = 0
-    maximum: float = float("inf")
-    optional: bool = False
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -59,14 +49,14 @@ def read_filters(document: Mapping[str, object]) -> Filters:
 
     Raises InvalidValueError as `read_plan` does, and for a `where` that is about more than resources.
     """
-    values = _read(document, _FILTER_RULES | {"where": _Rule("text", optional=True)}, "filters")
+    values = _read(document, _FILTER_RULES | {"where": Knob("text", None, "", optional=True)}, "filters")
     if values.get("where") is not None:
         values["where"] = _read_where(values["where"])
     return Filters(**values)
 
 
 _FILTER_RULES = {
-    name: _Rule("texts") if one.default == () else _Rule("number", minimum=-LARGEST, optional=True)
+    name: Knob("texts", (), "") if one.default == () else Knob("number", None, "", minimum=-LARGEST, optional=True)
     for name, one in OFFERED.items()
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from findling.pipelines.retrieve.legs import Retrievers
@@ -10,6 +11,7 @@ from findling.text.mining.chunk_names import chunk_names, hash_of
 from findling.text.mining.marked_names import is_told
 
 if TYPE_CHECKING:
+    from findling.domain.ports import ReadStore
     from findling.domain.resources import StoredChunk
 
 MOST_ENTITIES = 50
@@ -24,6 +26,21 @@ def labels_of(stored: StoredChunk) -> dict[int, str]:
     names = chunk_names(stored.resource, stored.chunk.heading, stored.text)
     labels = {hash_of(one.key): " ".join(one.label.split()) for one in reversed(names)}
     return {key: label for key, label in labels.items() if is_told(label)}
+
+
+class NamedPassages:
+    """The passages of one sight and the names in them, each read once.
+
+    A passage is None, and has no names, when it is gone, or out of sight, since the graph was read.
+    """
+
+    def __init__(self, store: ReadStore) -> None:
+        self.chunk: Callable[[int], StoredChunk | None] = cache(lambda cid: store.chunks([cid]).get(cid))
+        self.labels: Callable[[int], dict[int, str]] = cache(self._labels)
+
+    def _labels(self, cid: int) -> dict[int, str]:
+        stored = self.chunk(cid)
+        return {} if stored is None else labels_of(stored)
 
 
 def is_part(label: str, others: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Filters
 from findling.domain.results import Degradation, Evidence, Hit, SearchAnswer, Theme, ThemeName, ThemesAnswer
-from findling.pipelines.answer.entity_names import is_part, labels_of
+from findling.pipelines.answer.entity_names import NamedPassages, is_part
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked
 from findling.pipelines.lookup.document_names import find_document
@@ -135,8 +135,7 @@ class _ThemeMap:
         self._groups = _grouped(self._near)
         self._counts = self._resources()
         self.labels = sorted(self._counts, key=self._rank)
-        self._read: dict[int, StoredChunk | None] = {}
-        self._labelled: dict[int, Mapping[int, str]] = {}
+        self._passages = NamedPassages(legs.store)
 
     def label_of(self, cids: Sequence[int]) -> int | None:
         """The theme that most of these passages belong to, if any does."""
@@ -236,17 +235,10 @@ class _ThemeMap:
         return [int(place) for place in np.flatnonzero(np.isin(self._near.cids, wanted))]
 
     def _chunk(self, place: int) -> StoredChunk | None:
-        """A passage; None when it is gone, or out of sight, since the graph was read."""
-        if place not in self._read:
-            cid = int(self._near.cids[place])
-            self._read[place] = self._store.chunks([cid]).get(cid)
-        return self._read[place]
+        return self._passages.chunk(int(self._near.cids[place]))
 
     def _labels(self, place: int) -> Mapping[int, str]:
-        if place not in self._labelled:
-            stored = self._chunk(place)
-            self._labelled[place] = labels_of(stored) if stored is not None else {}
-        return self._labelled[place]
+        return self._passages.labels(int(self._near.cids[place]))
 
 
 def _within(near: Neighbourhood, allowed: Collection[int] | None) -> Neighbourhood:

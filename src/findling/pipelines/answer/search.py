@@ -178,10 +178,11 @@ def _relaxed(
     from findling.pipelines.answer.no_results import relax
 
     given = relax(ranking.question)
-    if given is not None:  # asked for once is enough
-        given = given._replace(query=replace(given.query, plan=replace(given.query.plan, expand="off")))
-    looser = rank(legs, given.query, exclude) if given is not None else None
-    if given is None or looser is None or not looser.page:
+    if given is None:
+        return None
+    # Other words are asked for once alone.
+    looser = rank(legs, replace(given.query, plan=replace(given.query.plan, expand="off")), exclude)
+    if not looser.page:
         return None
     wanted = changed(looser.highlights, snippet_lines=snippet_lines)
     account = plan_account(looser, legs.keyword)

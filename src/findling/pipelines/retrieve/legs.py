@@ -246,13 +246,6 @@ LEGS: dict[str, LegKind] = {
 }
 
 
-def register_leg(kind: LegKind) -> None:
-    """Add a leg to the registry, behind those that are there. Raises ValueError for a name that is taken."""
-    if kind.name in LEGS or not set(kind.modes) <= set(MODES):
-        raise ValueError(f"leg {kind.name} is there already, or one of its modes is none of {', '.join(MODES)}")
-    LEGS[kind.name] = kind
-
-
 def bound_legs(legs: Retrievers, meaning: Meaning, plan: Plan) -> list[Retriever]:
     """The legs beside the keyword leg that can serve a query by this plan, in the order of the registry."""
     kinds = [kind for kind in LEGS.values() if plan.mode in kind.modes and plan.leg_weights.get(kind.name, 1.0)]

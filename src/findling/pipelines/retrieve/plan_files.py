@@ -17,12 +17,12 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     return document
 
 
-def read_plan(document: Mapping[str, object], knobs: Mapping[str, Knob] = KNOBS, kind: type[Plan] = Plan) -> Plan:
+def read_plan(document: Mapping[str, object]) -> Plan:
     """The plan that `plan_document` wrote; a field that is not there has its default.
 
     Raises InvalidValueError for a field that a plan does not have, and for a value that does not fit.
     """
-    return kind(**_read(_renamed(document), knobs, "plan"))
+    return Plan(**read_changes(document))
 
 
 def read_changes(document: Mapping[str, object]) -> dict[str, Any]:

@@ -75,7 +75,8 @@ def hold_back(
             entry = entry.moved(entry.score * step.factor, step)
         moved.append(entry)
     moved.sort(key=lambda entry: -entry.score)
-    context.top(moved)
+    _, is_cut = context.top(moved)
+    context.is_settled &= not is_cut
     return moved
 
 

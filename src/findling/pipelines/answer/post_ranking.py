@@ -98,11 +98,8 @@ def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list
     chunk, resource, text = entry.stored
     name = resource.fields.get("name") or resource.path.rpartition("/")[2].partition(".")[0]
     fields = {"title": terms(resource.title), "file name": terms(name)}
-    exact, starts = (
-        exact_field(asked, fields, factor=plan.exact_boost),
-        starts_field(asked, fields, factor=plan.prefix_boost),
-    )
-    found = [exact, starts]
+    found = [exact_field(asked, fields, factor=plan.exact_boost)]
+    found += [starts_field(asked, fields, factor=plan.prefix_boost)]
     if plan.phrase_boost > 1:
         found.append(exact_phrase(asked, terms(text), most=plan.phrase_boost))
     if plan.boosts:
@@ -168,10 +165,11 @@ def _diversify(entries: Sequence[Ranked], balance: float) -> list[Ranked]:
         lambda one, other: jaccard(words[one], words[other]),
         balance=balance,
     )
-    # Only places change, so a step has no factor.
-    steps = {one.id: Step(name="diversity", factor=1.0, reason=one.reason) for one in spread if one.reason}
-    moved = (by_cid[one.id] for one in spread)
-    return [entry.moved(entry.score, *filter(None, [steps.get(entry.stored.chunk.cid)])) for entry in moved]
+    moved = []
+    for one in spread:
+        steps = [Step(name="diversity", factor=1.0, reason=one.reason)] if one.reason else []
+        moved.append(by_cid[one.id].moved(by_cid[one.id].score, *steps))
+    return moved
 
 
 def _falling(entries: Sequence[Ranked]) -> list[Ranked]:

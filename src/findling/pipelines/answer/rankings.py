@@ -167,12 +167,10 @@ class StepContext:
         self.unread: list[Ranked] = []
         return self
 
-    def top(self, moved: Sequence[Ranked]) -> Sequence[Ranked]:
-        """The entries that are wanted; what was not fetched may be better than what has sunk to the end of them."""
+    def top(self, moved: Sequence[Ranked]) -> tuple[Sequence[Ranked], bool]:
+        """The entries that are wanted, and whether what was not fetched may be better than what has sunk among them."""
         top = moved[: reach(moved, self.plan.group, self.wanted)]
-        if len(top) >= self.wanted and top and top[-1].score < self.candidates[-1].score:
-            self.is_settled = False
-        return top
+        return top, len(top) >= self.wanted and bool(top) and top[-1].score < self.candidates[-1].score
 
     @property
     def boosts(self) -> bool:

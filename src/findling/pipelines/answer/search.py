@@ -122,9 +122,7 @@ def _with_parts(legs: Retrievers, ranking: Ranking) -> Ranking:
     return changed(ranking, found=changed(found, weaker=max(others - found.total, 0)))
 
 
-def _facets(
-    legs: Retrievers, ranking: Ranking, clock: StageClock
-) -> tuple[Mapping[str, Mapping[str, int]], tuple[str, ...]]:
+def _facets(legs: Retrievers, ranking: Ranking, clock: StageClock) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     """The facets that are asked for, if there is time to count, and notes on them."""
     if not ranking.question.request.facets or current_budget().is_over("nothing was counted"):
         return {}, ()
@@ -331,7 +329,6 @@ class _Page:
         try:
             found = find_candidates(self.legs, context.meaning, question, limit)
             if question.plan.expand != "off" and self.widened is None:
-                # Other words for a weak question, and the legs that know them.
                 self.widened = widen_if_weak(self.legs, question, found)
                 self.notes += self.widened.notes
                 if self.widened.variants is not None:
@@ -388,8 +385,7 @@ def _first_window(context: StepContext) -> int:
     """The number of candidates to ask for first."""
     plan, wanted = context.plan, context.wanted
     if not context.shuffles and plan.group == "none":
-        few = max(wanted, TOGETHER if wanted else 0) + MOST_PASSAGES * context.joins
-        return min(few, current_budget().candidates)
+        return min(max(wanted, TOGETHER if wanted else 0) + MOST_PASSAGES * context.joins, current_budget().candidates)
     return depth_of(wanted, plan.overfetch, max(_LEAST_WINDOW, plan.rerank_depth))
 
 

@@ -246,11 +246,11 @@ def _demote_superseded(ranking: list[Ranked], context: StepContext) -> list[Rank
     if not replaced:
         return ranking
     moved = demote(ranking, replaced)
-    context.is_settled = True
-    top, here = context.top(moved), {entry.stored.resource.rid for entry in moved}
+    top, is_cut = context.top(moved)
     # What was not fetched may also be the successor of something.
+    here = {entry.stored.resource.rid for entry in moved}
     away = {replaced[e.stored.resource.rid] for e in top if e.stored.resource.rid in replaced} - here
-    context.is_settled = context.is_settled and not any(_matches(legs, context.question, rid) for rid in away)
+    context.is_settled = not is_cut and not any(_matches(legs, context.question, rid) for rid in away)
     return moved
 
 

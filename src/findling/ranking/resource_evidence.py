@@ -95,12 +95,8 @@ class ResourceRanking:
         resources: dict[str, Clue] = {}
         self._pools = pools = dict[str, list[float]]()
         for clue in clues:
-            resource = clue.resource
-            if resource in resources:
-                pools[resource].append(start[clue.id])
-            else:
-                pools[resource] = [start[clue.id]]
-            resources[resource] = clue
+            pools.setdefault(clue.resource, []).append(start[clue.id])
+            resources[clue.resource] = clue
         self._gains = _resource_gains(resources, pools, question)
         shared = {
             resource: gains[0].value if len(gains) == 1 else sum([gain.value for gain in gains])

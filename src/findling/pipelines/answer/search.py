@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.budgets import StageClock, current_budget, finished_by, spending
-from findling.domain.errors import MissingExtraError, ModelError, OverdueError
+from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
@@ -284,15 +284,12 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
 
 
 class _Page:
-    """One page on its way: the legs are asked for more until enough hits stand up to the truth.
-
-    `start` is the place where it begins, `enough` are the hits that it needs, one more than are shown.
-    """
+    """One page, from its `start` on: the legs are asked for more until `enough` hits stand up to the truth."""
 
     def __init__(self, legs: Retrievers, asked: AnalyzedQuery, exclude: TimedPattern | None, meaning: Meaning) -> None:
         request = asked.request
         self.legs, self.asked, self.question, self.exclude = legs, asked, asked, exclude
-        self.cursor = read_cursor(request)
+        self.cursor = read_cursor(request) if request.cursor else None
         self.start = self.cursor.shown if self.cursor else request.offset
         self.enough = request.limit + 1 if request.limit else 0
         if self.start:
@@ -303,11 +300,19 @@ class _Page:
         self.widened: Widened | None = None
 
     def fill(self) -> Ranking:
-        """The ranking with the page."""
+        """The ranking with the page. A model that fails leaves it to the legs that still work, and a note."""
         context, limit = self.context, _first_window(self.context)
-        found, spec = self._asked_for(limit)
+        found: Found | None = None
         stored: dict[int, StoredChunk] = {}
         while True:
+            if found is None or (len(found.candidates) < limit and not found.is_all):
+                try:
+                    found = find_candidates(self.legs, context.meaning, self.question, limit)
+                    found, spec = self._in_order(found, limit)
+                except (MissingExtraError, ModelError) as error:
+                    self._do_without(error)
+                    found = None
+                    continue
             candidates = found.candidates[:limit]
             loaded = load_chunks(self.legs, candidates, self.question, found, self.exclude, stored)
             ranked = run_steps(loaded, context.again(candidates, spec))
@@ -317,33 +322,27 @@ class _Page:
             # A few that have sunk make room for a few others; what is missing may be far down.
             more = max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2
             limit = min(more, current_budget().candidates)
-            if len(found.candidates) < limit and not found.is_all:
-                found, spec = self._asked_for(limit)
 
-    def _asked_for(self, limit: int) -> tuple[Found, HighlightSpec]:
-        """The findings of the legs in order, and what to show of them.
-
-        A model that fails leaves the answer to the legs that still work, and a note.
-        """
+    def _in_order(self, found: Found, limit: int) -> tuple[Found, HighlightSpec]:
+        """The findings in order, with other words for a weak question and the legs that know them; and what to show."""
         context, question = self.context, self.question
-        try:
-            found = find_candidates(self.legs, context.meaning, question, limit)
-            if question.plan.expand != "off" and self.widened is None:
-                self.widened = widen_if_weak(self.legs, question, found)
-                self.notes += self.widened.notes
-                if self.widened.variants is not None:
-                    self.legs = context.legs = self.legs._replace(variants=self.widened.variants)
-                    found = find_candidates(self.legs, context.meaning, question, limit)
-            found = in_order(self.legs, question, found)
-            return found, highlights(self.legs, question, found, context.meaning)
-        except (MissingExtraError, ModelError) as error:
-            self.notes.append(Degradation.of(error))
-            # Instant vectors need no model.
-            if all(space.leg.speed == "instant" for space in context.meaning.spaces):
-                raise
-            spare = tuple(context.meaning.spare(self.notes))
-            context.meaning = context.meaning._replace(spaces=spare, coverage=0.0)
-            return self._asked_for(limit)
+        if question.plan.expand != "off" and self.widened is None:
+            self.widened = widen_if_weak(self.legs, question, found)
+            self.notes += self.widened.notes
+            if self.widened.variants is not None:
+                self.legs = context.legs = self.legs._replace(variants=self.widened.variants)
+                found = find_candidates(self.legs, context.meaning, question, limit)
+        found = in_order(self.legs, question, found)
+        return found, highlights(self.legs, question, found, context.meaning)
+
+    def _do_without(self, error: FindlingError) -> None:
+        """Leave the answer to the legs that work without a model."""
+        self.notes.append(Degradation.of(error))
+        meaning = self.context.meaning
+        # Instant vectors need no model.
+        if all(space.leg.speed == "instant" for space in meaning.spaces):
+            raise error
+        self.context.meaning = meaning._replace(spaces=tuple(meaning.spare(self.notes)), coverage=0.0)
 
     def _rest(self, ranked: list[Ranked], found: Found, limit: int) -> list[Ranked] | None:
         """The ranking from the page on, as far as it is needed; `None` where the legs have to be asked for more."""

@@ -83,7 +83,9 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
         return round_.found()
     # As many as are compared afterwards, so that an answer begins with the same hits whatever its length is.
     wanted = max(wanted, COMPARED) if wanted and question.reading != "browse" else wanted
-    return _by_words_alone(legs, question, wanted)
+    found = legs.keyword.search(question.node, question.filters, wanted, weights=plan.weights)
+    found, feedback = _with_feedback(legs, question, found, wanted) if plan.feedback else (found, "")
+    return _by_words_alone(legs, question, wanted, found, feedback)
 
 
 class _Round:
@@ -103,7 +105,8 @@ class _Round:
         self.with_words = not self.finds or not (plan.mode == SEMANTIC and meaning.spaces)
         self.depth = max(depth_of(wanted, plan.overfetch), 0 if self.finds else _REORDERED)
         limit = self.depth if self.with_words else 1
-        self.hits, self.feedback = _worded(legs, question, limit)
+        hits = self.keyword.search(question.node, question.filters, limit, weights=plan.weights)
+        self.hits, self.feedback = _with_feedback(legs, question, hits, limit) if plan.feedback else (hits, "")
         # What a correction has brought is a guess, however often the texts have it.
         self.query = question.for_legs([term for term in typed_terms(question.node) if self.hits.forms.get(term)])
         self.words = _words(self.hits.hits, self.hits.ceiling) if self.with_words else {}
@@ -294,19 +297,15 @@ def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, lea
     return count, count < most or count == found.total
 
 
-def _worded(legs: Retrievers, question: AnalyzedQuery, limit: int) -> tuple[KeywordHits, str]:
-    """The hits of words, with those that a plan adds, and the effect of that."""
-    plan = question.plan
-    found = legs.keyword.search(question.node, question.filters, limit, weights=plan.weights)
-    if not plan.feedback:
-        return found, ""
+def _with_feedback(
+    legs: Retrievers, question: AnalyzedQuery, found: KeywordHits, limit: int
+) -> tuple[KeywordHits, str]:
     from findling.pipelines.retrieve.feedback_step import with_feedback
 
     return with_feedback(legs.store, legs.keyword, question, found, limit)
 
 
-def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int) -> Found:
-    found, feedback = _worded(legs, question, wanted)
+def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int, found: KeywordHits, feedback: str) -> Found:
     ceiling, is_browsing = found.ceiling, question.reading == "browse"
     # Whatever fulfils conditions alone fulfils them wholly.
     worths = [1.0 if is_browsing else words_evidence(raw, ceiling) for _, raw in found.hits]

@@ -19,7 +19,7 @@ from findling.domain.results import Evidence, SearchAnswer
 from findling.faces.cli.output.rendering import make_view, render_text
 from findling.faces.mcp.tools.tool_results import describe_search
 from findling.pipelines.lookup.federated import fuse_across
-from findling.pipelines.retrieve.legs import LEGS, LegKind, register_leg
+from findling.pipelines.retrieve.legs import LEGS, LegKind
 from findling.service.client.daemon import read_answer
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
@@ -85,7 +85,8 @@ class SubstringLeg:
 @pytest.fixture
 def exact() -> Iterator[None]:
     leg: Leg = SubstringLeg()
-    register_leg(LegKind(leg.name, ("hybrid", "keyword"), lambda legs, meaning: SubstringLeg.over(legs.store), 0.5))
+    modes = ("hybrid", "keyword")
+    LEGS[leg.name] = LegKind(leg.name, modes, lambda legs, meaning: SubstringLeg.over(legs.store), 0.5)
     yield
     del LEGS[leg.name]
 
@@ -175,13 +176,6 @@ def test_it_holds_what_a_caller_may_see(engine: Engine) -> None:
     engine.add(notes)
     assert {hit.rid for hit in asked(engine, "hybrid")} == {"file:pool.py", "note:own", "note:hidden"}
     assert [hit.rid for hit in asked(engine, "hybrid", principals=("user:bob",))] == ["note:own"]
-
-
-def test_a_name_is_registered_once(exact: None) -> None:
-    with pytest.raises(ValueError, match="letters is there already"):
-        register_leg(LEGS["letters"])
-    with pytest.raises(ValueError, match="none of hybrid, keyword, semantic"):
-        register_leg(LEGS["letters"]._replace(name="other", modes=("psychic",)))
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])

@@ -7,13 +7,13 @@ from math import prod
 import pytest
 
 from findling.ranking.path_roles import ROLES, asked_roles, role_of
-from findling.ranking.resource_evidence import Clue, ResourceQuestion, are_alike, rank_by_resources
+from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, are_alike
 
 QUESTION = ResourceQuestion(("connection", "pool"))
 
 
 def order(clues: list[Clue], question: ResourceQuestion = QUESTION) -> list[int]:
-    return [item for item, _ in rank_by_resources(clues, question).ranking]
+    return [item for item, _ in ResourceRanking(clues, question).ranking]
 
 
 def test_words_in_a_file_name_lift_its_passages() -> None:
@@ -74,7 +74,7 @@ def test_the_parts_of_every_passage_lead_to_its_strength() -> None:
         Clue(n, 1 / (n + 1), f"f{n % 5}", ("pool", f"w{n % 5}"), ("connection",), "test" if n % 3 else "", names)
         for n, names in enumerate([(), ("Pool",), (), ("Pool", "acquire")] * 5)
     ]
-    ranked = rank_by_resources(clues, question)
+    ranked = ResourceRanking(clues, question)
     assert len(ranked.ranking) == len(clues)
     for item, strength in ranked.ranking:
         parts = ranked.parts(item)

@@ -7,7 +7,7 @@ one; its path and passages of the same resource above it take a share away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import log
 from operator import itemgetter
@@ -95,12 +95,8 @@ class ResourceRanking:
         resources: dict[str, Clue] = {}
         self._pools = pools = dict[str, list[float]]()
         for clue in clues:
-            resource = clue.resource
-            if resource in resources:
-                pools[resource].append(start[clue.id])
-            else:
-                pools[resource] = [start[clue.id]]
-            resources[resource] = clue
+            pools.setdefault(clue.resource, []).append(start[clue.id])
+            resources[clue.resource] = clue
         self._gains = _resource_gains(resources, pools, question)
         shared = {
             resource: gains[0].value if len(gains) == 1 else sum([gain.value for gain in gains])
@@ -152,11 +148,6 @@ class ResourceRanking:
         return f"it has {', '.join(gain.words)}"
 
 
-def rank_by_resources(clues: Sequence[Clue], question: ResourceQuestion) -> ResourceRanking:
-    """The passages by their strengths and the evidence about their resources."""
-    return ResourceRanking(clues, question)
-
-
 @lru_cache(maxsize=4096)
 def are_alike(one: str, other: str) -> bool:
     """Whether two words in lower case are forms of one word: equal, begun by the other, or alike but for their ends."""
@@ -191,7 +182,14 @@ def _resource_gains(
         for resource, clue in resources.items():
             if "".join(clue.name) in wanted:
                 gains[resource].insert(0, _Gain("file name", _NAMED, question.names))
-        return gains
+    else:
+        for resource, gain in _gains_of_words(resources, question):
+            gains[resource].append(gain)
+    return gains
+
+
+def _gains_of_words(resources: Mapping[str, Clue], question: ResourceQuestion) -> Iterator[tuple[str, _Gain]]:
+    """The gains of names, and then of folders, that have words of a question."""
     alike = _alike(
         question.words, [clue.name for clue in resources.values()], [one.folders for one in resources.values()]
     )
@@ -213,15 +211,14 @@ def _resource_gains(
         share = sum([rarity[word] for word in found]) / whole
         asked = set().union(*[alike[word] for word in found])
         covered = len(asked.intersection(name)) / len(name)
-        gains[resource].append(_Gain("file name", _NAMED * share**_FEW * covered, found))
+        yield resource, _Gain("file name", _NAMED * share**_FEW * covered, found)
     for resource, clue in resources.items():
         if met.isdisjoint(clue.folders):
             continue
         found = named.get(resource, [])
         if around := [word for word in alike if word not in found and not alike[word].isdisjoint(clue.folders)]:
             share = sum([rarity[word] for word in around]) / whole
-            gains[resource].append(_Gain("folder", _IN_FOLDER * share, around))
-    return gains
+            yield resource, _Gain("folder", _IN_FOLDER * share, around)
 
 
 def _alike(words: Iterable[str], *known: Iterable[Iterable[str]]) -> dict[str, set[str]]:

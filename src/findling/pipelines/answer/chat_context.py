@@ -12,7 +12,7 @@ from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
 from findling.domain.values import read_json
 from findling.pipelines.answer.rankings import HighlightSpec
-from findling.pipelines.content.chat_parts import speaker_of, split_authors
+from findling.pipelines.content.chat_parts import Speaker, speaker_of, split_authors
 from findling.text.snippets import JudgedText
 
 
@@ -38,7 +38,7 @@ def messages_of(document: Document) -> list[Said]:
     """The messages of a chat in order: as they were recorded, or one for every place of the text."""
     places = _places(document)
     starts_of_places = [place.start for place in places]
-    starts = [one.start for one in _recorded(document.resource)] or starts_of_places
+    starts = [start for start, _ in _recorded(document.resource)] or starts_of_places
     messages = []
     for start, end in pairwise([*starts, len(document.text)]):
         place = places[max(bisect_right(starts_of_places, start) - 1, 0)] if places else Place(0)
@@ -71,18 +71,19 @@ def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:
     return [] if document is None or document.resource.fields.get("thread") != thread else messages_of(document)
 
 
-def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
+def _speaker(stored: StoredChunk, offset: int) -> Speaker:
     """Author and time of a message: as recorded, as the place is called, or as a chat of one author says."""
-    said = [one for one in _recorded(stored.resource) if one.start <= offset]
+    resource = stored.resource
+    said = [speaker for start, speaker in _recorded(resource) if start <= offset]
     if said:
-        return said[-1].author, said[-1].at
+        return said[-1]
     label = next((place.label for place in reversed(stored.chunk.places) if place.start <= offset), "")
     named = speaker_of(label)
     if named.author == label:
         # The place tells no time.
-        authors = split_authors(stored.resource.author)
-        return label or (authors[0] if len(authors) == 1 else ""), stored.resource.updated_at
-    return named.author, named.at
+        authors = split_authors(resource.author)
+        return Speaker(label or (authors[0] if len(authors) == 1 else ""), resource.updated_at)
+    return named
 
 
 def _places(document: Document) -> list[Place]:
@@ -96,14 +97,8 @@ def _places(document: Document) -> list[Place]:
     return places
 
 
-class _Record(NamedTuple):
-    start: int
-    author: str
-    at: float | None
-
-
-def _recorded(resource: Resource) -> list[_Record]:
-    """The notes of an importer on messages, in order of their starts, without unreadable ones."""
+def _recorded(resource: Resource) -> list[tuple[int, Speaker]]:
+    """The notes of an importer: where each message starts, in this order, and who says it; without unreadable ones."""
     try:
         entries = read_json(resource.fields.get("messages", "[]"))
     except ValueError:
@@ -114,5 +109,5 @@ def _recorded(resource: Resource) -> list[_Record]:
         if isinstance(start, int):
             author, at = entry.get("author"), entry.get("at")
             is_time = isinstance(at, (int, float)) and not isinstance(at, bool)
-            records[start] = _Record(start, author if isinstance(author, str) else "", float(at) if is_time else None)
-    return [records[start] for start in sorted(records)]
+            records[start] = Speaker(author if isinstance(author, str) else "", float(at) if is_time else None)
+    return sorted(records.items())

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
-from findling.domain.backends import GRAPH
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.text.mining.chunk_names import chunk_names, hash_of
 from findling.text.mining.marked_names import is_told
 
 if TYPE_CHECKING:
+    from findling.domain.ports import ReadStore
     from findling.domain.resources import StoredChunk
 
 MOST_ENTITIES = 50
 """Names in an answer: to write one, a passage is read, which takes 0.4 ms."""
-
-
-class EntityCounts(NamedTuple):
-    """Names with the number of resources that have them, the frequent ones first; and a note of what is missing."""
-
-    counts: dict[str, int]
-    note: str = ""
 
 
 def labels_of(stored: StoredChunk) -> dict[int, str]:
@@ -34,24 +28,40 @@ def labels_of(stored: StoredChunk) -> dict[int, str]:
     return {key: label for key, label in labels.items() if is_told(label)}
 
 
+class NamedPassages:
+    """The passages of one sight and the names in them, each read once.
+
+    A passage is None, and has no names, when it is gone, or out of sight, since the graph was read.
+    """
+
+    def __init__(self, store: ReadStore) -> None:
+        self.chunk: Callable[[int], StoredChunk | None] = cache(lambda cid: store.chunks([cid]).get(cid))
+        self.labels: Callable[[int], dict[int, str]] = cache(self._labels)
+
+    def _labels(self, cid: int) -> dict[int, str]:
+        stored = self.chunk(cid)
+        return {} if stored is None else labels_of(stored)
+
+
 def is_part(label: str, others: Iterable[str]) -> bool:
     """Whether a name stands in another one, word by word: `Jump` in Jump for Glory."""
     return any(f" {label} ".casefold() in f" {other} ".casefold() for other in others)
 
 
-def count_entities(legs: Retrievers, cids: Sequence[int]) -> EntityCounts:
-    """The names of these chunks, by the number of resources among them. Only what the caller sees is counted."""
-    if legs.leg is None:
-        return EntityCounts({}, "facet entity is empty: this place of the index has no graph")
-    at_hand = legs.leg(GRAPH)
+def count_entities(legs: Retrievers, cids: Sequence[int]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """The names of these chunks by the number of resources that have them, frequent ones first, and what is missing.
+
+    Only what the caller sees is counted.
+    """
+    at_hand = legs.graph
     if at_hand.rows is None:
-        return EntityCounts({}, f"facet entity is empty: {at_hand.lack}")
+        return {}, (f"facet entity is empty: {at_hand.lack}",)
     import numpy as np  # the graph has loaded it
 
     near = at_hand.rows.named((), cids)
     size = len(near.hashes)
     if not size:
-        return EntityCounts({})
+        return {}, ()
     pairs = np.unique(near.numbers[near.rows] * size + near.things)
     counts = np.bincount(pairs % size, minlength=size)
     # A tie at the last place is decided by the hash: its label is not known yet.
@@ -74,5 +84,6 @@ def count_entities(legs: Retrievers, cids: Sequence[int]) -> EntityCounts:
         for label, count in found.items()
         if not is_part(label, (one for one in found if one != label and found[one] >= count))
     }
-    note = f"facet entity tells the {MOST_ENTITIES} most frequent of {size:,} names" if size > MOST_ENTITIES else ""
-    return EntityCounts(dict(sorted(whole.items(), key=lambda one: (-one[1], one[0]))), note)
+    cut = f"facet entity tells the {MOST_ENTITIES} most frequent of {size:,} names"
+    counted = dict(sorted(whole.items(), key=lambda one: (-one[1], one[0])))
+    return counted, (cut,) if size > MOST_ENTITIES else ()

@@ -73,9 +73,8 @@ def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
     if ENTITY in request.facets:
         from findling.pipelines.answer.entity_names import count_entities
 
-        named = count_entities(legs, list(found_in))
-        notes = (*counted.notes, named.note) if named.note else counted.notes
-        counted = Facets({**counted.counts, ENTITY: named.counts}, notes)
+        named, notes = count_entities(legs, list(found_in))
+        counted = Facets({**counted.counts, ENTITY: named}, counted.notes + notes)
     cut = (f"facets count the first {most:,} matches",) if is_cut else ()
     return counted._replace(notes=cut + counted.notes)
 

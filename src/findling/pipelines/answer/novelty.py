@@ -17,7 +17,7 @@ from findling.domain.ports import KeywordLeg
 from findling.domain.queries import Filters, Phrase
 from findling.domain.results import Step
 from findling.domain.values import counted
-from findling.pipelines.answer.rankings import Ranked, StepContext, reach
+from findling.pipelines.answer.rankings import Ranked, StepContext
 from findling.text.analysis.analysis import matching_spans, terms
 from findling.text.query.leaves import CODE_LANGUAGES
 
@@ -70,18 +70,13 @@ def hold_back(
     moved = []
     for entry in ranking:
         is_suspect = entry.stored.chunk.cid in suspects
-        if is_suspect and not current_budget().is_over("what stands everywhere was not held back"):
-            step = _step(entry, legs.keyword, forms, cues)
-        else:
-            step = None
-        if step is not None:
-            entry = entry._replace(score=entry.score * step.factor, steps=(*entry.steps, step))
+        is_looked_at = is_suspect and not current_budget().is_over("what stands everywhere was not held back")
+        if is_looked_at and (step := _step(entry, legs.keyword, forms, cues)) is not None:
+            entry = entry.moved(entry.score * step.factor, step)
         moved.append(entry)
     moved.sort(key=lambda entry: -entry.score)
-    top = moved[: reach(moved, context.plan.group, context.wanted)]
-    # What was not fetched may be better than what has sunk.
-    if len(top) >= context.wanted and top and top[-1].score < context.candidates[-1].score:
-        context.is_settled = False
+    _, is_cut = context.top(moved)
+    context.is_settled &= not is_cut
     return moved
 
 

@@ -91,18 +91,15 @@ def _lifted(entry: Ranked, one: Boosted) -> Ranked:
         if factor > 1:
             steps.append(Step(name=boost.name, factor=factor, reason=boost.reason))
         room /= factor
-    return _moved(entry, score, *steps)
+    return entry.moved(score, *steps)
 
 
 def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list[Boost]:
     chunk, resource, text = entry.stored
     name = resource.fields.get("name") or resource.path.rpartition("/")[2].partition(".")[0]
     fields = {"title": terms(resource.title), "file name": terms(name)}
-    found = []
-    if plan.exact_boost > 1:
-        found.append(exact_field(asked, fields, factor=plan.exact_boost))
-    if plan.prefix_boost > 1:
-        found.append(starts_field(asked, fields, factor=plan.prefix_boost))
+    found = [exact_field(asked, fields, factor=plan.exact_boost)]
+    found += [starts_field(asked, fields, factor=plan.prefix_boost)]
     if plan.phrase_boost > 1:
         found.append(exact_phrase(asked, terms(text), most=plan.phrase_boost))
     if plan.boosts:
@@ -125,24 +122,16 @@ def _boosts_of_the_writer(entry: Ranked, asked: Sequence[str], plan: Plan, now: 
 
         said = best_message(entry.stored, asked)
         author, written_at = said.author, written_at if said.at is None else said.at
+    half_life = plan.half_lives.get(resource.type)
+    half_life = half_life_of(resource.type) if half_life is None else half_life
+    # What does not age gains nothing by being new.
+    age = None if written_at is None or not half_life else (now - written_at) / 86_400
     # Names are those of people, who are not careful about capitals.
     affinity = plan.affinities.get(author.casefold())
     return [
-        _recency(_half_life(resource.type, plan), written_at, now),
+        None if age is None else recency(age, half_life_in_days=half_life),
         None if affinity is None else author_affinity(author, {author: affinity}),
     ]
-
-
-def _half_life(type_name: str, plan: Plan) -> float:
-    given = plan.half_lives.get(type_name)
-    return half_life_of(type_name) if given is None else given
-
-
-def _recency(half_life: float, written_at: float | None, now: float) -> Boost | None:
-    """A boost for what is new, as its type ages; what does not age gains nothing by being new."""
-    if written_at is None or half_life == 0:
-        return None
-    return recency((now - written_at) / 86_400, half_life_in_days=half_life)
 
 
 def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning) -> list[Ranked]:
@@ -163,10 +152,8 @@ def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning)
             judged.append(entry)
             continue
         factor = (entry.score + verdict) / 2 / entry.score if entry.score else 1.0
-        score = entry.score * factor
-        judged.append(
-            _moved(entry, score, Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}"))
-        )
+        step = Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}")
+        judged.append(entry.moved(entry.score * factor, step))
     return [*sorted(judged, key=lambda entry: -entry.score), *rest]
 
 
@@ -178,18 +165,11 @@ def _diversify(entries: Sequence[Ranked], balance: float) -> list[Ranked]:
         lambda one, other: jaccard(words[one], words[other]),
         balance=balance,
     )
-    return [
-        _moved(
-            by_cid[one.id],
-            by_cid[one.id].score,
-            *([Step(name="diversity", factor=1.0, reason=one.reason)] if one.reason else []),
-        )
-        for one in spread
-    ]
-
-
-def _moved(entry: Ranked, score: float, *steps: Step) -> Ranked:
-    return entry._replace(score=score, steps=(*entry.steps, *steps))
+    moved = []
+    for one in spread:
+        steps = [Step(name="diversity", factor=1.0, reason=one.reason)] if one.reason else []
+        moved.append(by_cid[one.id].moved(by_cid[one.id].score, *steps))
+    return moved
 
 
 def _falling(entries: Sequence[Ranked]) -> list[Ranked]:
@@ -198,7 +178,7 @@ def _falling(entries: Sequence[Ranked]) -> list[Ranked]:
     for entry in entries:
         if entry.score > lowest:
             step = Step(name="order", factor=lowest / entry.score, reason="scores do not rise from hit to hit")
-            entry = _moved(entry, lowest, step)
+            entry = entry.moved(lowest, step)
         lowest = entry.score
         falling.append(entry)
     return falling

@@ -53,6 +53,10 @@ class Ranked(NamedTuple):
         """All steps to its score, worded only for who reads them."""
         return (*self.candidate.steps, *self.steps) if self.follows else self.steps
 
+    def moved(self, score: float, *steps: Step) -> Ranked:
+        """The entry with another score, and with the steps that have led to it."""
+        return self._replace(score=score, steps=(*self.steps, *steps))
+
 
 @record()
 class HighlightSpec:
@@ -162,6 +166,11 @@ class StepContext:
         self.did: list[tuple[str, str]] = []
         self.unread: list[Ranked] = []
         return self
+
+    def top(self, moved: Sequence[Ranked]) -> tuple[Sequence[Ranked], bool]:
+        """The entries that are wanted, and whether what was not fetched may be better than what has sunk among them."""
+        top = moved[: reach(moved, self.plan.group, self.wanted)]
+        return top, len(top) >= self.wanted and bool(top) and top[-1].score < self.candidates[-1].score
 
     @property
     def boosts(self) -> bool:

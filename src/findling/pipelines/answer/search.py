@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.budgets import StageClock, current_budget, finished_by, spending
-from findling.domain.errors import MissingExtraError, ModelError, OverdueError
+from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
@@ -19,6 +19,7 @@ from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import (
     MOST_PASSAGES,
     HighlightSpec,
+    Ranked,
     Ranking,
     StepContext,
     highlights,
@@ -27,7 +28,7 @@ from findling.pipelines.answer.rankings import (
 from findling.pipelines.answer.steps import TOGETHER, plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import KEYWORD, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
-from findling.pipelines.retrieve.retrieval import find_candidates, in_order, widen_if_weak
+from findling.pipelines.retrieve.retrieval import depth_of, find_candidates, in_order, widen_if_weak
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang
 from findling.text.query.tree import typed_terms
 
@@ -58,27 +59,19 @@ def search(
     plan = request.plan or Plan()
     exclude = check_request(request, plan)
     if request.facets:
-        from findling.pipelines.answer.facets import check_facets, facets_of
+        from findling.pipelines.answer.facets import check_facets
 
         check_facets(request.facets)
     clock, budget = StageClock(), current_budget()
     budget.end_within(request.timeout_s)
     legs, question = _in_place(legs, understand(request, plan, legs.store, parsed), clock)
-    ranking = rank(legs, question, exclude, clock)
+    ranking = _with_parts(legs, rank(legs, question, exclude, clock))
     question, found = ranking.question, ranking.found
-    if question.parts is not None:
-        others = legs.keyword.search(question.parts, question.filters, 0, weights=question.plan.weights).total
-        found = changed(found, weaker=max(others - found.total, 0))
-        ranking = changed(ranking, found=found)
     wanted = changed(ranking.highlights, snippet_lines=snippet_lines)
     hits, cursor = _assembled(ranking, wanted, legs.store)
     clock.lap("assemble")
     notes, meaning, related, relaxed, planned = _beside(legs, ranking, wanted, exclude, hits, clock)
-    facets: Mapping[str, Mapping[str, int]] = {}
-    if request.facets and not budget.is_over("nothing was counted"):
-        facets, cut = facets_of(legs, ranking)
-        notes += cut
-        clock.lap("facets")
+    facets, cut = _facets(legs, ranking, clock)
     refused = [Degradation(what=sentence, fix="ask for less") for sentence in budget.refused]
     notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded, *refused)))
     return SearchAnswer(
@@ -92,7 +85,7 @@ def search(
         reading=question.reading,
         quality=quality_of(found, hits, ranking.meaning, notes_on_legs),
         degraded=notes_on_legs,
-        notes=notes,
+        notes=notes + cut,
         unknown_terms=_unknown(legs, question, found),
         did_you_mean=ranking.suggestions,
         related=related,
@@ -118,6 +111,26 @@ def _in_place(legs: Retrievers, question: AnalyzedQuery, clock: StageClock) -> t
 
         question = whole_name(legs, question)
     return legs, question
+
+
+def _with_parts(legs: Retrievers, ranking: Ranking) -> Ranking:
+    """The ranking of a name with what has parts of it among the weaker matches."""
+    question, found = ranking.question, ranking.found
+    if question.parts is None:
+        return ranking
+    others = legs.keyword.search(question.parts, question.filters, 0, weights=question.plan.weights).total
+    return changed(ranking, found=changed(found, weaker=max(others - found.total, 0)))
+
+
+def _facets(legs: Retrievers, ranking: Ranking, clock: StageClock) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The facets that are asked for, if there is time to count, and notes on them."""
+    if not ranking.question.request.facets or current_budget().is_over("nothing was counted"):
+        return {}, ()
+    from findling.pipelines.answer.facets import facets_of
+
+    found = facets_of(legs, ranking)
+    clock.lap("facets")
+    return found
 
 
 def _beside(
@@ -163,10 +176,11 @@ def _relaxed(
     from findling.pipelines.answer.no_results import relax
 
     given = relax(ranking.question)
-    if given is not None:  # asked for once is enough
-        given = given._replace(query=replace(given.query, plan=replace(given.query.plan, expand="off")))
-    looser = rank(legs, given.query, exclude) if given is not None else None
-    if given is None or looser is None or not looser.page:
+    if given is None:
+        return None
+    # Other words are asked for once alone.
+    looser = rank(legs, replace(given.query, plan=replace(given.query.plan, expand="off")), exclude)
+    if not looser.page:
         return None
     wanted = changed(looser.highlights, snippet_lines=snippet_lines)
     account = plan_account(looser, legs.keyword)
@@ -192,13 +206,13 @@ def rank(
     meaning = _available_vectors(legs, question)
     clock.lap("open")
     if budget.deadline is None or not may_hang(meaning):
-        ranking = _fill_page(legs, question, exclude, clock, meaning)
+        ranking = _Page(legs, question, exclude, meaning).fill()
     else:
         try:
-            ranking = finished_by(budget.deadline, lambda: _fill_page(legs, question, exclude, clock, meaning))
+            ranking = finished_by(budget.deadline, _Page(legs, question, exclude, meaning).fill)
         except OverdueError:
             budget.is_over("words alone were searched")
-            ranking = _fill_page(legs, question, exclude, clock, Meaning())
+            ranking = _Page(legs, question, exclude, Meaning()).fill()
     clock.lap("search")
     return changed(ranking, suggestions=tuple(meant)) if meant else ranking
 
@@ -269,92 +283,109 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     return at_hand._replace(spaces=able, degraded=notes)
 
 
-def _fill_page(
-    legs: Retrievers, asked: AnalyzedQuery, exclude: TimedPattern | None, clock: StageClock, meaning: Meaning
-) -> Ranking:
-    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not.
+class _Page:
+    """One page, from its `start` on: the legs are asked for more until `enough` hits stand up to the truth."""
 
-    A model that fails leaves the answer to the legs that still work, and a note.
-    """
-    request, plan, question, budget = asked.request, asked.plan, asked, current_budget()
-    cursor = read_cursor(request) if request.cursor else None
-    start = cursor.shown if cursor else request.offset
-    enough = request.limit + 1 if request.limit else 0
-    wanted, notes = start + enough, list(meaning.degraded)
-    context = StepContext(legs, question, meaning, wanted)
-    limit = _first_window(context, wanted)
-    if start:
-        # Reading on would change the ranking between one page and the next.
-        question = replace(question, plan=replace(plan, budget_ms=0.0))
-    found: Found | None = None
-    widened: list[Widened] = []
-    stored: dict[int, StoredChunk] = {}
-    while True:
-        if found is None or (len(found.candidates) < limit and not found.is_all):
-            try:
-                found = find_candidates(legs, context.meaning, question, limit)
-                legs, found, spec = _in_order(legs, context, question, found, limit, widened, notes)
-            except (MissingExtraError, ModelError) as error:
-                notes.append(Degradation.of(error))
-                # Instant vectors need no model.
-                if all(space.leg.speed == "instant" for space in context.meaning.spaces):
-                    raise
-                spare = tuple(context.meaning.spare(notes))
-                context.meaning, found = context.meaning._replace(spaces=spare, coverage=0.0), None
-                continue
-        candidates = found.candidates[:limit]
-        loaded = load_chunks(legs, candidates, question, found, exclude, stored)
-        ranked = run_steps(loaded, context.again(candidates, spec))
-        is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
-        is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < context.least
+    def __init__(self, legs: Retrievers, asked: AnalyzedQuery, exclude: TimedPattern | None, meaning: Meaning) -> None:
+        request = asked.request
+        self.legs, self.asked, self.question, self.exclude = legs, asked, asked, exclude
+        self.cursor = read_cursor(request) if request.cursor else None
+        self.start = self.cursor.shown if self.cursor else request.offset
+        self.enough = request.limit + 1 if request.limit else 0
+        if self.start:
+            # Reading on would change the ranking between one page and the next.
+            self.question = replace(asked, plan=replace(asked.plan, budget_ms=0.0))
+        self.context = StepContext(legs, asked, meaning, self.start + self.enough)
+        self.notes = list(meaning.degraded)
+        self.widened: Widened | None = None
+
+    def fill(self) -> Ranking:
+        """The ranking with the page. A model that fails leaves it to the legs that still work, and a note."""
+        context, limit = self.context, _first_window(self.context)
+        found: Found | None = None
+        stored: dict[int, StoredChunk] = {}
+        while True:
+            if found is None or (len(found.candidates) < limit and not found.is_all):
+                try:
+                    found = find_candidates(self.legs, context.meaning, self.question, limit)
+                    found, spec = self._in_order(found, limit)
+                except (MissingExtraError, ModelError) as error:
+                    self._do_without(error)
+                    found = None
+                    continue
+            candidates = found.candidates[:limit]
+            loaded = load_chunks(self.legs, candidates, self.question, found, self.exclude, stored)
+            ranked = run_steps(loaded, context.again(candidates, spec))
+            rest = self._rest(ranked, found, limit)
+            if rest is not None:
+                return self._shown(ranked, rest, found, spec)
+            # A few that have sunk make room for a few others; what is missing may be far down.
+            more = max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2
+            limit = min(more, current_budget().candidates)
+
+    def _in_order(self, found: Found, limit: int) -> tuple[Found, HighlightSpec]:
+        """The findings in order, with other words for a weak question and the legs that know them; and what to show."""
+        context, question = self.context, self.question
+        if question.plan.expand != "off" and self.widened is None:
+            self.widened = widen_if_weak(self.legs, question, found)
+            self.notes += self.widened.notes
+            if self.widened.variants is not None:
+                self.legs = context.legs = self.legs._replace(variants=self.widened.variants)
+                found = find_candidates(self.legs, context.meaning, question, limit)
+        found = in_order(self.legs, question, found)
+        return found, highlights(self.legs, question, found, context.meaning)
+
+    def _do_without(self, error: FindlingError) -> None:
+        """Leave the answer to the legs that work without a model."""
+        self.notes.append(Degradation.of(error))
+        meaning = self.context.meaning
+        # Instant vectors need no model.
+        if all(space.leg.speed == "instant" for space in meaning.spaces):
+            raise error
+        self.context.meaning = meaning._replace(spaces=tuple(meaning.spare(self.notes)), coverage=0.0)
+
+    def _rest(self, ranked: list[Ranked], found: Found, limit: int) -> list[Ranked] | None:
+        """The ranking from the page on, as far as it is needed; `None` where the legs have to be asked for more."""
+        context, candidates = self.context, found.candidates
+        is_all = (found.is_all and len(candidates) <= limit) or context.plan.adaptive_k
+        is_low = 0 < limit <= len(candidates) and candidates[limit - 1].score < context.least
         is_last = is_all or (context.is_settled and is_low)
-        rest = ranked[start:] if cursor is None else behind(cursor, ranked, plan.group, is_all=is_last)
-        if not is_last and (rest is None or len(rest) < enough) and _is_spent(limit):
-            is_last = True
-            rest = ranked[start:] if cursor is None else behind(cursor, ranked, plan.group, is_all=True)
-        if rest is not None and (is_last or (context.is_settled and len(rest) >= enough)):
-            page, meaning = rest[: request.limit], context.meaning
-            if legs.wishes and KEYWORD in legs.wishes:
-                legs.wishes[KEYWORD] = len(page) < request.limit
-            more = next_cursor(request, page, cursor) if page and len(rest) > len(page) else ""
-            notes += context.notes
-            steps = (*(legs.matches.did if legs.matches else ()), *context.did)
-            expansion = widened[0].account if widened else {}
-            return Ranking(asked, ranked[:wanted], found, meaning, notes, page, spec, more, (), steps, expansion)
-        # A few that have sunk make room for a few others; what is missing may be far down.
-        limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
+        rest = self._behind(ranked, is_last)
+        is_enough = rest is not None and len(rest) >= self.enough
+        if not is_last and not is_enough and _is_spent(limit):
+            is_last, rest = True, self._behind(ranked, True)
+        return rest if is_last or (context.is_settled and is_enough) else None
+
+    def _behind(self, ranked: list[Ranked], is_last: bool) -> list[Ranked] | None:
+        if self.cursor is None:
+            return ranked[self.start :]
+        return behind(self.cursor, ranked, self.context.plan.group, is_all=is_last)
+
+    def _shown(self, ranked: list[Ranked], rest: list[Ranked], found: Found, spec: HighlightSpec) -> Ranking:
+        request, context, wishes = self.asked.request, self.context, self.legs.wishes
+        page = rest[: request.limit]
+        if wishes and KEYWORD in wishes:
+            wishes[KEYWORD] = len(page) < request.limit
+        return Ranking(
+            self.asked,
+            ranked[: context.wanted],
+            found,
+            context.meaning,
+            self.notes + context.notes,
+            page,
+            spec,
+            next_cursor(request, page, self.cursor) if page and len(rest) > len(page) else "",
+            steps=(*(self.legs.matches.did if self.legs.matches else ()), *context.did),
+            expansion=self.widened.account if self.widened else {},
+        )
 
 
-def _in_order(
-    legs: Retrievers,
-    context: StepContext,
-    question: AnalyzedQuery,
-    found: Found,
-    limit: int,
-    widened: list[Widened],
-    notes: list[Degradation],
-) -> tuple[Retrievers, Found, HighlightSpec]:
-    """The findings in order, with other words for a weak question and the legs that know them; and what to show."""
-    if question.plan.expand != "off" and not widened:
-        widened.append(widen_if_weak(legs, question, found))
-        notes += widened[0].notes
-        if widened[0].variants is not None:
-            legs = context.legs = legs._replace(variants=widened[0].variants)
-            found = find_candidates(legs, context.meaning, question, limit)
-    found = in_order(legs, question, found)
-    return legs, found, highlights(legs, question, found, context.meaning)
-
-
-def _first_window(context: StepContext, wanted: int) -> int:
+def _first_window(context: StepContext) -> int:
     """The number of candidates to ask for first."""
-    plan, most = context.plan, current_budget().candidates
+    plan, wanted = context.plan, context.wanted
     if not context.shuffles and plan.group == "none":
-        return min(max(wanted, TOGETHER if wanted else 0) + MOST_PASSAGES * context.joins, most)
-    # In steps, so that a page and the next one are cut from the same ranking.
-    window = max(_LEAST_WINDOW, plan.rerank_depth)
-    while window < min(wanted * plan.overfetch, most):
-        window *= 4
-    return min(window, most)
+        return min(max(wanted, TOGETHER if wanted else 0) + MOST_PASSAGES * context.joins, current_budget().candidates)
+    return depth_of(wanted, plan.overfetch, max(_LEAST_WINDOW, plan.rerank_depth))
 
 
 def _is_spent(looked_at: int) -> bool:

@@ -19,7 +19,6 @@ from findling.pipelines.answer.rankings import (
     group_of,
     grouped,
     joined_twins,
-    reach,
 )
 from findling.pipelines.retrieve.legs import SEMANTIC, Found, Retrievers
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
@@ -35,7 +34,7 @@ from findling.text.query.tree import typed_terms
 def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
     """Everything that was planned, in a form from which the search can be carried out again."""
     question, found = ranking.question, ranking.found
-    request, shape, keyword = question.request, question.route, found.keyword
+    request, shape, weighing = question.request, question.route, found.weighing
     planned: dict[str, Any] = {
         "query": request.query,
         "filters": filters_document(request.filters),
@@ -46,38 +45,34 @@ def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
         "plan": plan_document(request.plan or Plan()),
         "reading": question.reading,
         "because": question.because,
-        "route": {
-            "kind": shape.kind,
-            "complexity": round(shape.complexity, 3),
-            "shape": shape.shape,
-            "signals": shape.signals,
-            "graph": shape.graph,
-            "reasons": shape.reasons,
-        },
+        "route": {name: getattr(shape, name) for name in _ROUTE} | {"complexity": round(shape.complexity, 3)},
         "legs": list(found.legs),
         "unit": leg.unit,
         "overfetch": question.plan.overfetch,
     }
-    if found.weighing is not None:
-        planned["weighing"] = {"alpha": round(found.weighing.alpha, 3), "because": found.weighing.reason}
-    if question.fired:
-        planned["glossary"] = [fired._asdict() for fired in question.fired]
-    if found.feedback:
-        planned["feedback"] = found.feedback
-    if found.graph:
-        planned["graph"] = dict(found.graph)
-    if ranking.expansion:
-        planned["expansion"] = dict(ranking.expansion)
-    earlier = [(name, did) for name, did in (("feedback", found.feedback), ("resources", found.resources)) if did]
-    steps = [*earlier, *ranking.steps]
-    planned["steps"] = [{"name": name, "did": did} for name, did in steps]
-    if request.explain:
-        planned["ceiling"] = round(keyword.ceiling, 4)
-        from findling.pipelines.answer.no_results import standing
+    optional = {
+        "weighing": weighing and {"alpha": round(weighing.alpha, 3), "because": weighing.reason},
+        "glossary": [fired._asdict() for fired in question.fired],
+        "feedback": found.feedback,
+        "graph": dict(found.graph),
+        "expansion": dict(ranking.expansion),
+    }
+    steps = (("feedback", found.feedback), ("resources", found.resources), *ranking.steps)
+    planned |= {name: told for name, told in optional.items() if told}
+    planned["steps"] = [{"name": name, "did": did} for name, did in steps if did]
+    return planned | (_scale_account(found, leg) if request.explain else {})
 
-        # Without those of deleted texts only, which the leg knows until a compaction.
-        planned["forms"] = {term: [one for one in known if standing(leg, one)] for term, known in keyword.forms.items()}
-    return planned
+
+_ROUTE = ("kind", "complexity", "shape", "signals", "graph", "reasons")
+
+
+def _scale_account(found: Found, leg: KeywordLeg) -> dict[str, Any]:
+    """The most that words could score, and the forms of each."""
+    from findling.pipelines.answer.no_results import standing
+
+    # Without those of deleted texts only, which the leg knows until a compaction.
+    forms = {term: [one for one in known if standing(leg, one)] for term, known in found.keyword.forms.items()}
+    return {"ceiling": round(found.keyword.ceiling, 4), "forms": forms}
 
 
 def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
@@ -251,9 +246,8 @@ def _demote_superseded(ranking: list[Ranked], context: StepContext) -> list[Rank
     if not replaced:
         return ranking
     moved = demote(ranking, replaced)
-    top = moved[: reach(moved, context.plan.group, context.wanted)]
-    # What was not fetched may be better than what has sunk, or be the successor of something.
-    is_cut = len(top) >= context.wanted and bool(top) and top[-1].score < context.candidates[-1].score
+    top, is_cut = context.top(moved)
+    # What was not fetched may also be the successor of something.
     here = {entry.stored.resource.rid for entry in moved}
     away = {replaced[e.stored.resource.rid] for e in top if e.stored.resource.rid in replaced} - here
     context.is_settled = not is_cut and not any(_matches(legs, context.question, rid) for rid in away)
@@ -288,7 +282,7 @@ def _put_newer_first(ranking: list[Ranked], context: StepContext) -> list[Ranked
         rid = entry.stored.resource.rid
         if lowered.get(rid, entry.score) < entry.score:
             step = Step(name="newer", factor=lowered[rid] / entry.score, reason=f"{newer[rid][0]} says it newer")
-            entry = entry._replace(score=lowered[rid], steps=(*entry.steps, step))
+            entry = entry.moved(lowered[rid], step)
         moved.append(entry)
     return sorted(moved, key=lambda entry: -entry.score)
 
@@ -320,7 +314,7 @@ def _by_sentences(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
                 entry, score = ranking[at], ranking[place].score
                 reason = f"its best sentence tells {'more' if place < at else 'less'} than one of another passage"
                 step = Step(name="sentences", factor=score / entry.score if entry.score else 1.0, reason=reason)
-                moved[place] = entry._replace(score=score, steps=(*entry.steps, step))
+                moved[place] = entry.moved(score, step)
     return moved
 
 
@@ -337,7 +331,7 @@ def _with_counts(groups: Sequence[Ranked], by: str, looked_at: int) -> list[Rank
 def _with_count(group: Ranked, by: str, looked_at: int) -> Ranked:
     whose = "of this thread" if group_of(group.stored.resource, by) != group.stored.resource.rid else "of it"
     reason = f"{1 + len(group.others):,} passages {whose} among the best {looked_at:,}"
-    return group._replace(steps=(*group.steps, Step(name="group", factor=1.0, reason=reason)))
+    return group.moved(group.score, Step(name="group", factor=1.0, reason=reason))
 
 
 STEPS = (

@@ -50,7 +50,7 @@ def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked
         if rid in replaced and entry.score:
             score = min(entry.score * SUPERSEDED, best[rid])
             step = Step(name="superseded", factor=score / entry.score, reason=f"replaced by {heads[rid]}")
-            entry = entry._replace(score=score, steps=(*entry.steps, step))
+            entry = entry.moved(score, step)
         moved.append(entry)
     return sorted(moved, key=lambda entry: -entry.score)
 

@@ -178,19 +178,17 @@ _RESERVED = {*COMMON_KEYS, "delete", "digest", "file", "scope", "shadowed_by", "
 
 def _check_field(name: str, field: str, rule: FieldRule) -> None:
     place, own = rule.place, _OWN_PLACE.get(field, rule.place)
-    if not re.fullmatch(r"[A-Za-z]\w{0,59}", field):
-        problem, hint = f"{field!r} is no name of a field", "letters, digits and '_'"
-    elif field in _RESERVED:
-        problem, hint = f"{field} has a meaning of its own in every item", "rename the field"
-    elif place not in PLACES:
-        problem, hint = f"{field} has the place {place!r}, which is none", f"one of {', '.join(PLACES)}"
-    elif place != own:
-        problem, hint = f"the place of {field} is always {own}", f'place = "{own}"'
-    elif not rule.heading.isprintable():
-        problem, hint = f"the heading of {field} must be one line", "take the break out"
-    else:
-        return
-    raise InvalidValueError(f"type {name}: {problem}", hint=hint)
+    is_name = re.fullmatch(r"[A-Za-z]\w{0,59}", field) is not None
+    faults = (
+        (not is_name, f"{field!r} is no name of a field", "letters, digits and '_'"),
+        (field in _RESERVED, f"{field} has a meaning of its own in every item", "rename the field"),
+        (place not in PLACES, f"{field} has the place {place!r}, which is none", f"one of {', '.join(PLACES)}"),
+        (place != own, f"the place of {field} is always {own}", f'place = "{own}"'),
+        (not rule.heading.isprintable(), f"the heading of {field} must be one line", "take the break out"),
+    )
+    for is_there, problem, hint in faults:
+        if is_there:
+            raise InvalidValueError(f"type {name}: {problem}", hint=hint)
 
 
 def _known(name: str, own: Mapping[str, ResourceType] | None) -> ResourceType | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource, StoredChunk
 from findling.models.ports import Embedder
 from findling.text.chunking.chunk_plan import passage
-
-if TYPE_CHECKING:
-    pass
 
 _BATCH = 16  # passages read and kept at a time: a killed run loses a second of a model
 

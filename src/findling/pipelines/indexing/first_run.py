@@ -9,7 +9,7 @@ from findling.domain.ports import LegIndex, TruthStore
 from findling.domain.reports import IndexReport, Progress
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.indexing.freshness import UNKNOWN, IndexOptions
-from findling.pipelines.indexing.index_run import Admission, update
+from findling.pipelines.indexing.index_run import Admission, Update
 from findling.pipelines.indexing.reading_order import LARGEST_FIRST, Patience, first_files, is_much, look_around
 from findling.pipelines.indexing.survey import Survey
 
@@ -45,7 +45,7 @@ def begin_run(
     few = found._replace(changed=first_files(root, fitting, question, patience), vanished=[])
     # A document that takes long is left to the next run.
     hurried = options._replace(max_seconds=min(options.max_seconds, FIRST_S))
-    return update(store, Legs(store, leg()), root, few, hurried, on_progress, allowance, patience)
+    return Update(store, Legs(store, leg()), root, few, hurried, on_progress, allowance, patience).run()
 
 
 def missing_files(

@@ -46,29 +46,6 @@ _SMALL_BYTES = 4_000_000  # plain text up to this much is prepared at once, in t
 _TASK_BYTES, _TASK_FILES = 512_000, 200  # the most that one worker is given at a time
 
 
-def update(
-    store: TruthStore,
-    legs: Legs,
-    root: Path,
-    found: Survey,
-    options: IndexOptions,
-    on_progress: Progress | None,
-    allowance: Admission,
-    patience: Patience | None = None,
-) -> IndexReport:
-    """Bring the index up to what the survey found. The legs are in step, and the caller holds the write lock.
-
-    With `patience`, the run stops when that is over and stays open: it commits, and claims nothing about the tree.
-    Raises WorkerError when a document needs a process of its own and none can be started.
-    """
-    # From here on stored documents are made as today, or marked, so that a stopped run continues where it was.
-    store.touch({path: known for path, known in found.known.items() if known == UNKNOWN})
-    for key in ("made_by", "formats"):
-        store.set_meta(key, options.circumstances[key])
-    legs.by_turns = True
-    return _Update(store, legs, root, found, options, on_progress, allowance, patience).run()
-
-
 class Admission(Protocol):
     """The limits of a workspace."""
 
@@ -82,8 +59,12 @@ class Admission(Protocol):
         """Measure the workspace after a batch."""
 
 
-class _Update:
-    """One run of `update`: its counts and the batch being gathered."""
+class Update:
+    """One run that brings the index up to what a survey found: its counts and the batch being gathered.
+
+    The legs are in step, and the caller holds the write lock. With `patience`, the run stops when that is over and
+    stays open: it commits, and claims nothing about the tree.
+    """
 
     def __init__(
         self,
@@ -94,7 +75,7 @@ class _Update:
         options: IndexOptions,
         on_progress: Progress | None,
         allowance: Admission,
-        patience: Patience | None,
+        patience: Patience | None = None,
     ) -> None:
         self._store, self._legs, self._root, self._found, self._options = store, legs, root, found, options
         self._on_progress, self._allowance, self._patience = on_progress, allowance, patience
@@ -109,6 +90,12 @@ class _Update:
         self._written, self._uncommitted, self._commit_at_s = 0, 0, _FIRST_COMMIT_S
 
     def run(self) -> IndexReport:
+        """Carry it out. Raises WorkerError when a document needs a process of its own and none can be started."""
+        # From here on stored documents are made as today, or marked, so that a stopped run continues where it was.
+        self._store.touch({path: known for path, known in self._found.known.items() if known == UNKNOWN})
+        for key in ("made_by", "formats"):
+            self._store.set_meta(key, self._options.circumstances[key])
+        self._legs.by_turns = True
         with _seldom_collected():
             for batch in self._batches():
                 self._tell("write", "")
@@ -138,7 +125,7 @@ class _Update:
         size, enough = 0, min(_FIRST_BATCH_BYTES, self._options.batch_bytes)
         beginning = 0 if self._patience is None else LARGEST_FIRST
         job = Job(str(self._root), self._options, self._legs.analyses, self._legs.embeds, beginning)
-        is_over = _never if self._patience is None else self._patience.is_over
+        is_over = self._patience.is_over if self._patience is not None else lambda: False
         for prepared in _prepare(job, self._tasks(), is_over):
             self._done += 1
             self._bytes += prepared.bytes_read
@@ -263,11 +250,6 @@ def _prepare_here(job: Job, tasks: list[Task], is_over: Callable[[], bool]) -> I
         if is_over():
             return
         yield prepare(job, task)
-
-
-def _never() -> bool:
-    """Whether the time of a run without a limit is over."""
-    return False
 
 
 def _batched(tasks: list[Task]) -> Iterator[list[Task]]:

@@ -8,11 +8,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath
 from findling.pipelines.indexing.freshness import IndexOptions
-from findling.ranking.resource_evidence import Clue, rank_by_resources
+from findling.ranking.resource_evidence import Clue, ResourceRanking
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.discovery import FoundFile, scan
 from findling.sources.files.file_types import file_type
@@ -92,23 +91,21 @@ class Patience:
         return passed > 2 * most or (passed > most and time.thread_time() - self._worked > most / 2)
 
 
-class FirstLook(NamedTuple):
-    """The files that a walk has seen until its time was up; `is_whole` says that there are no others."""
+def look_around(
+    root: Path, options: IndexOptions, parts: Sequence[str], patience: Patience
+) -> tuple[list[FoundFile], bool]:
+    """The files below a root, the upper folders first, as far as a walk comes in time, and whether these are all.
 
-    files: list[FoundFile]
-    is_whole: bool
-
-
-def look_around(root: Path, options: IndexOptions, parts: Sequence[str], patience: Patience) -> FirstLook:
-    """The files below a root, the upper folders first, as far as a walk comes in time. Reads and writes nothing."""
+    Reads and writes nothing.
+    """
     files: list[FoundFile] = []
     for part in parts:
         for found in scan(str(root), options.rules, part, by_level=True):
             if not isinstance(found, SkippedPath):
                 files.append(found)
             if patience.is_over(_WALKED):
-                return FirstLook(files, False)
-    return FirstLook(files, True)
+                return files, False
+    return files, True
 
 
 def is_much(files: Iterable[FoundFile]) -> bool:
@@ -135,7 +132,7 @@ def _ranked(found: Mapping[FoundFile, float], question: str) -> list[FoundFile]:
     # A file with words in its path alone has no strength: it may be a document, which only an index reads.
     files = sorted(found, key=lambda file: -(found[file] or math.inf))[:_MOST_RANKED]
     clues = [Clue(at, found[file], file.path, *told_by_path(file.path, False)) for at, file in enumerate(files)]
-    return [files[at] for at, _ in rank_by_resources(clues, resource_question(question)).ranking]
+    return [files[at] for at, _ in ResourceRanking(clues, resource_question(question)).ranking]
 
 
 def _fitting(files: Iterable[FoundFile], left: int, most: int) -> list[FoundFile]:

@@ -44,18 +44,7 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
 
     Reads no file and writes nothing. Everything counts as changed when documents are made in another way today.
     """
-    known = store.fingerprints()
-    refused = store.refusals()
-    if store.get_meta("limits") != options.limits:
-        refused = {path: refusal for path, refusal in refused.items() if refusal.reason not in _BEYOND_LIMITS}
-    # Extractors that have changed give other text today.
-    before = set((store.get_meta("formats") or "").split())
-    outdated = {entry.partition(":")[0] for entry in set(VERSIONS.split()) - before}
-    if store.get_meta("made_by") != options.made_by:
-        known, refused = dict.fromkeys(known, UNKNOWN), {}
-    elif outdated:
-        known.update(dict.fromkeys([path for path in known if _lang(path) in outdated], UNKNOWN))
-        refused = {path: refusal for path, refusal in refused.items() if _lang(path) not in outdated}
+    known, refused = _marks(store, options)
     gone = set(known)
     changed: list[FoundFile] = []
     waiting: list[FoundFile] = []
@@ -88,6 +77,22 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
         folders[path] = changed_ns_at(f"{root}/{path}")
     sure = {path: changed_at if changed_at < settled_ns else NEVER for path, changed_at in folders.items()}
     return Survey(changed, vanished, unchanged, skipped, known, sure)
+
+
+def _marks(store: TruthStore, options: IndexOptions) -> tuple[dict[str, Fingerprint], dict[str, SkippedPath]]:
+    """The marks of indexed files, unknown where they would give another document today, and refusals that may hold."""
+    known, refused = store.fingerprints(), store.refusals()
+    if store.get_meta("made_by") != options.made_by:
+        return dict.fromkeys(known, UNKNOWN), {}
+    # Extractors that have changed give other text today.
+    before = set((store.get_meta("formats") or "").split())
+    outdated = {entry.partition(":")[0] for entry in set(VERSIONS.split()) - before}
+    if outdated:
+        known.update(dict.fromkeys([path for path in known if _lang(path) in outdated], UNKNOWN))
+        refused = {path: refusal for path, refusal in refused.items() if _lang(path) not in outdated}
+    if store.get_meta("limits") != options.limits:
+        refused = {path: refusal for path, refusal in refused.items() if refusal.reason not in _BEYOND_LIMITS}
+    return known, refused
 
 
 def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:

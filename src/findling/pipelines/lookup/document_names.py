@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.ports import ReadStore
@@ -74,14 +75,11 @@ def _echoed(name: str) -> str:
 def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]] | None:
     """The document with this very id, path or id of a hit."""
     path = name.removeprefix("./")
-    for rid in (name, f"file:{below}/{path}" if below else f"file:{path}", f"file:{path}"):
-        document = store.document(rid)
+    paths = dict.fromkeys((f"{below}/{path}" if below else path, path))
+    known = (store.document(rid) for rid in (name, *(f"file:{one}" for one in paths)))
+    for document in chain(known, (_lying_at(store, one) for one in paths)):
         if document is not None:
             return document, [chunk.cid for chunk in document.chunks]
-    document = _lying_at(store, f"{below}/{path}") if below else None
-    document = document or _lying_at(store, path)
-    if document is not None:
-        return document, [chunk.cid for chunk in document.chunks]
     if len(name) != 16 or not set(name) <= set("0123456789abcdef"):
         return None
     for cid, chunk in store.chunks([int(name, 16)]).items():

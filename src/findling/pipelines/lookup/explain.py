@@ -57,16 +57,8 @@ def explain(
 ) -> Explanation:
     """Explain why the document of a name is among the hits of a request, or not. Raises as `find_document` does."""
     document, cids = find_document(legs.store, name, below)
-    request = replace(request, cursor="")
-    plan = request.plan or Plan()
-    exclude = check_request(request, plan)
-    asked = understand(request, plan, legs.store)
-    if asked.has_patterns:
-        from findling.pipelines.retrieve.pattern_matches import resolved
-
-        legs, asked = resolved(legs, asked)
-    ranking = rank(legs, asked, exclude)
-    case = _Case(legs, ranking, exclude, document, set(cids))
+    case, asked = _case(legs, replace(request, cursor=""), document, cids)
+    ranking = case.ranking
     shown = ranking.ranked[request.offset : request.offset + request.limit]
     ranked, place = shown, _place(shown, case.cids)
     found = place > 0
@@ -74,7 +66,7 @@ def explain(
     budget = current_budget()
     verdicts, reasons = tuple(_verdicts(case)), tuple[str, ...]()
     if not found and not budget.is_over("why it is not among the hits was not looked for"):
-        ranked = rank(legs, _deeper(asked), exclude).ranked
+        ranked = rank(case.legs, _deeper(asked), case.exclude).ranked
         rank_ = place = _place(ranked, case.cids)
         reasons = tuple(_held_back(case, ranked[place - 1], place) if place else _absent(case, ranked, verdicts))
     entry = ranked[place - 1] if place else None
@@ -91,9 +83,23 @@ def explain(
         reasons=reasons,
         filters=tuple(_filters(case)),
         legs=verdicts,
-        hit=make_hit(entry, ranking.highlights, legs.store) if entry else None,
+        hit=make_hit(entry, ranking.highlights, case.legs.store) if entry else None,
         degraded=(*degraded, *ranking.degraded, *[Degradation(what=one, fix="ask for less") for one in budget.refused]),
     )
+
+
+def _case(
+    legs: Retrievers, request: SearchRequest, document: Document, cids: Sequence[int]
+) -> tuple[_Case, AnalyzedQuery]:
+    """The case of a document, and the question as it was understood, before its words were corrected."""
+    plan = request.plan or Plan()
+    exclude = check_request(request, plan)
+    asked = understand(request, plan, legs.store)
+    if asked.has_patterns:
+        from findling.pipelines.retrieve.pattern_matches import resolved
+
+        legs, asked = resolved(legs, asked)
+    return _Case(legs, rank(legs, asked, exclude), exclude, document, set(cids)), asked
 
 
 def _deeper(question: AnalyzedQuery) -> AnalyzedQuery:

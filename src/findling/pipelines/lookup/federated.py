@@ -39,14 +39,17 @@ def fuse_across(answers: Sequence[SearchAnswer], limit: int, offset: int = 0) ->
     in its own answer comes first, then the earlier answer. A hit has its own score, or that of a hit above where that
     is less. Without words to rank by, the latest come first.
     """
-    if answers and all(answer.reading == "browse" for answer in answers if answer.hits):
-        return _latest(answers)[offset : offset + limit]
+    is_browsing = all(answer.reading == "browse" for answer in answers if answer.hits)
+    worth = [[hit.score for hit in answer.hits] for answer in answers] if is_browsing else _worth(answers)
     # A hit never counts more than the one above it: its answer's own order (a newer version, a reranker) stays.
     ranked = [
         RankedAcross(number, rank, value, hit)
-        for number, (answer, values) in enumerate(zip(answers, _worth(answers), strict=True))
+        for number, (answer, values) in enumerate(zip(answers, worth, strict=True))
         for rank, (hit, value) in enumerate(zip(answer.hits, falling(values), strict=True), start=1)
     ]
+    if is_browsing:
+        ranked.sort(key=lambda one: (-(one.hit.at or 0.0), one.rank, one.answer))
+        return ranked[offset : offset + limit]
     ranked.sort(key=lambda one: (-one.score, one.rank, one.answer))
     scores = falling(one.hit.score for one in ranked)
     scored = [one._replace(score=score) for one, score in zip(ranked, scores, strict=True)]
@@ -58,15 +61,6 @@ def as_relaxed(answer: SearchAnswer) -> SearchAnswer:
     return replace(
         answer, hits=answer.relaxed, plan={**answer.plan, **answer.plan.get("relaxed", {})}, reading="ranked"
     )
-
-
-def _latest(answers: Sequence[SearchAnswer]) -> list[RankedAcross]:
-    found = [
-        RankedAcross(number, rank, hit.score, hit)
-        for number, answer in enumerate(answers)
-        for rank, hit in enumerate(answer.hits, start=1)
-    ]
-    return sorted(found, key=lambda one: (-(one.hit.at or 0.0), one.rank, one.answer))
 
 
 def _worth(answers: Sequence[SearchAnswer]) -> list[list[float]]:

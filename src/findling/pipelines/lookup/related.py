@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.backends import GRAPH, GraphAtHand
 from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import All, Filters, Phrase
@@ -22,7 +22,7 @@ from findling.domain.reports import (
     RelatedStep,
 )
 from findling.domain.results import Degradation, Line
-from findling.pipelines.answer.entity_names import is_part, labels_of
+from findling.pipelines.answer.entity_names import NamedPassages, is_part
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.vector_retrieval import allowed_resources
@@ -69,7 +69,7 @@ def related(
         raise InvalidValueError(f"hops {hops} must be between 1 and {MOST_HOPS}", hint=f"hops {MOST_HOPS}")
     if not entity_key(of) or (to and not entity_key(to)):
         raise InvalidValueError("a thing to relate has no letters or digits", hint="a name, a title or a path")
-    at_hand = legs.leg(GRAPH) if legs.leg is not None else GraphAtHand(None)
+    at_hand = legs.graph
     if at_hand.rows is None:
         return RelatedAnswer(of=of, to=to, degraded=(Degradation(what=at_hand.lack, fix=at_hand.fix),))
     desk = _Relating(legs, at_hand.rows, below)
@@ -116,7 +116,7 @@ class _Relating:
     def __init__(self, legs: Retrievers, rows: GraphRows, below: str) -> None:
         self._legs, self._rows, self._below = legs, rows, below
         self._allowed = allowed_resources(legs.store, Filters(within=below)) if below else None
-        self._read: dict[int, tuple[StoredChunk, dict[int, str]] | None] = {}
+        self._passages = NamedPassages(legs.store)
 
     def thing(self, name: str) -> _Thing | None:
         """The thing that a name stands for: a place or an id first, then a name, then words in a row."""
@@ -152,8 +152,8 @@ class _Relating:
         found = nearest_things(part.graph, starts, without=part.things(thing.hashes))
         told = list[RelatedName]()
         for place, (score, passage) in found.items():
-            stored, labels = self._chunk(int(near.cids[passage])) or (None, {})
-            label = labels.get(int(near.hashes[place]))
+            cid = int(near.cids[passage])
+            stored, label = self._passages.chunk(cid), self._passages.labels(cid).get(int(near.hashes[place]))
             if stored is None or label is None or is_part(label, (thing.label, *(one.name for one in told))):
                 continue
             count = len({int(near.numbers[one]) for one in part.graph.passages[place] if one in starts})
@@ -173,7 +173,8 @@ class _Relating:
             found = _best_of_each(part, part.starts(thing))
         told = []
         for place, score, shared in found:
-            stored, labels = self._chunk(int(part.near.cids[place])) or (None, {})
+            cid = int(part.near.cids[place])
+            stored, labels = self._passages.chunk(cid), self._passages.labels(cid)
             if stored is None:
                 continue
             written = [labels.get(int(part.near.hashes[one]), "") for one in shared[:_SHARED_NAMES]]
@@ -202,9 +203,8 @@ class _Relating:
             if int(near.hashes[thing]) in hashes and self._is_in_sight(int(near.numbers[row])):
                 strengths[cid] = max(_share(level), strengths.get(cid, 0.0))
         for cid in sorted(strengths, key=lambda cid: (-strengths[cid], cid))[:1]:
-            known = self._chunk(cid)
-            label = next((known[1][one] for one in hashes if known and one in known[1]), name)
-            return _Thing(label, hashes, strengths)
+            labels = self._passages.labels(cid)
+            return _Thing(next((labels[one] for one in hashes if one in labels), name), hashes, strengths)
         return None
 
     def _written(self, name: str) -> _Thing | None:
@@ -217,8 +217,8 @@ class _Relating:
         """The passages that write both names, which need not be among the ten that the graph knows of them."""
         both = All(tuple(map(Phrase, labels)))
         found = self._legs.keyword.search(both, Filters(within=self._below), _BY_WORDS)
-        read = ((cid, self._chunk(cid)) for cid, _ in found.hits)
-        return [cid for cid, known in read if known is not None and all(one in known[0].text for one in labels)]
+        read = ((cid, self._passages.chunk(cid)) for cid, _ in found.hits)
+        return [cid for cid, stored in read if stored is not None and all(one in stored.text for one in labels)]
 
     def _keys(self, name: str) -> list[str]:
         """The key of a name, and those of what the glossary calls it otherwise."""
@@ -245,28 +245,20 @@ class _Relating:
 
     # Proof
 
-    def _chunk(self, cid: int) -> tuple[StoredChunk, dict[int, str]] | None:
-        """A passage with its names; None when it is gone, or out of sight, since the graph was read."""
-        if cid not in self._read:
-            stored = self._legs.store.chunks([cid]).get(cid)
-            self._read[cid] = None if stored is None else (stored, labels_of(stored))
-        return self._read[cid]
-
     def _told(self, part: _MappedPart, found: PassagePath, first: str, last: str) -> RelatedPath | None:
-        read = [self._chunk(int(part.near.cids[place])) for place in found.passages]
-        stored = [one for one in read if one is not None]
-        if len(stored) < len(read):
+        cids = [int(part.near.cids[place]) for place in found.passages]
+        stored = [one for cid in cids if (one := self._passages.chunk(cid)) is not None]
+        if len(stored) < len(cids):
             return None
         names = [first]
-        for place, thing in enumerate(found.things):
-            hash_ = int(part.near.hashes[thing])
-            names.append(stored[place][1].get(hash_) or stored[place + 1][1].get(hash_, ""))
+        for thing, beside in zip(found.things, pairwise(map(self._passages.labels, cids)), strict=True):
+            names.append(next(filter(None, [labels.get(int(part.near.hashes[thing])) for labels in beside]), ""))
         names.append(last)
         if not all(names):
             return None
         steps = [
             RelatedStep(start, end, _passage(one, (start, end)))
-            for start, end, (one, _) in zip(names[:-1], names[1:], stored, strict=True)
+            for (start, end), one in zip(pairwise(names), stored, strict=True)
         ]
         return RelatedPath(tuple(names), found.score, tuple(steps))
 

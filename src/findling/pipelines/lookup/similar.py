@@ -37,7 +37,7 @@ _DEEPER = 10  # passages that are looked at first for each resource: some have s
 
 
 @spending()
-def similar(legs: Retrievers, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
+def similar(legs: Retrievers, name: str, limit: int = 10, *, below: str = "") -> SearchAnswer:
     """The resources most like the resource or passage of a name, without that one and its thread.
 
     A hit's score is the evidence of its meaning, or of its words; a superseded one has half of it. Raises as
@@ -57,7 +57,7 @@ def similar(legs: Retrievers, name: str, limit: int = 10, *, below: str = "", sn
         notes = (f"compared by its most telling words: {', '.join(words)}",) if words else ("it has no telling word",)
     ranked = _with_names(legs, ranked, names)
     page = ranked[:limit]
-    asked = HighlightSpec(words, {word: word for word in words}, {}, snippet_lines=snippet_lines)
+    asked = HighlightSpec(words, {word: word for word in words}, {})
     return SearchAnswer(
         query=name,
         understood_as=f"like {document.resource.path or document.resource.rid}",

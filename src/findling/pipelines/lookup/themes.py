@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from findling.domain.backends import GRAPH, GraphAtHand
+from findling.domain.backends import GRAPH
 from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Filters
 from findling.domain.results import Degradation, Evidence, Hit, SearchAnswer, Theme, ThemeName, ThemesAnswer
-from findling.pipelines.answer.entity_names import is_part, labels_of
+from findling.pipelines.answer.entity_names import NamedPassages, is_part
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked
 from findling.pipelines.lookup.document_names import find_document
@@ -67,9 +67,7 @@ def themes(legs: Retrievers, limit: int = 20, *, below: str = "") -> ThemesAnswe
 
 
 @spending()
-def theme_passages(
-    legs: Retrievers, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3
-) -> SearchAnswer:
+def theme_passages(legs: Retrievers, name: str, limit: int = 10, *, below: str = "") -> SearchAnswer:
     """The best passages of the theme that a passage or a document belongs to, two of one resource at most.
 
     The score of a hit says how much of the theme it names, compared with the best one. Raises as `find_document` does,
@@ -95,7 +93,7 @@ def theme_passages(
             notes=notes,
         )
     names = [one.name for one in desk.names(label)]
-    hits = tuple(desk.hits(label, names, limit, snippet_lines))
+    hits = tuple(desk.hits(label, names, limit))
     lacks += [Degradation(what=one) for one in current_budget().refused]
     return SearchAnswer(
         query=name,
@@ -110,7 +108,7 @@ def theme_passages(
 
 def _graph(legs: Retrievers) -> tuple[GraphRows | None, list[Degradation]]:
     """The graph, and everything that is missing."""
-    at_hand = legs.leg(GRAPH) if legs.leg is not None else GraphAtHand(None)
+    at_hand = legs.graph
     if at_hand.rows is None:
         return None, [Degradation(what=at_hand.lack, fix=at_hand.fix)]
     count = len(at_hand.rows)
@@ -137,8 +135,7 @@ class _ThemeMap:
         self._groups = _grouped(self._near)
         self._counts = self._resources()
         self.labels = sorted(self._counts, key=self._rank)
-        self._read: dict[int, StoredChunk | None] = {}
-        self._labelled: dict[int, Mapping[int, str]] = {}
+        self._passages = NamedPassages(legs.store)
 
     def label_of(self, cids: Sequence[int]) -> int | None:
         """The theme that most of these passages belong to, if any does."""
@@ -180,10 +177,10 @@ class _ThemeMap:
             passages=len(places),
         )
 
-    def hits(self, label: int, names: Sequence[str], limit: int, snippet_lines: int) -> Iterator[Hit]:
+    def hits(self, label: int, names: Sequence[str], limit: int) -> Iterator[Hit]:
         """The best passages of a theme with its names marked."""
         words = list(dict.fromkeys(word for name in names for word in terms(name) if word not in STOP_WORDS))
-        asked = HighlightSpec(words, {word: word for word in words}, {}, snippet_lines=snippet_lines)
+        asked = HighlightSpec(words, {word: word for word in words}, {})
         shown = Counter[int]()
         places = self.places(label)
         best = float(self._groups.scores[places[0]])
@@ -238,17 +235,10 @@ class _ThemeMap:
         return [int(place) for place in np.flatnonzero(np.isin(self._near.cids, wanted))]
 
     def _chunk(self, place: int) -> StoredChunk | None:
-        """A passage; None when it is gone, or out of sight, since the graph was read."""
-        if place not in self._read:
-            cid = int(self._near.cids[place])
-            self._read[place] = self._store.chunks([cid]).get(cid)
-        return self._read[place]
+        return self._passages.chunk(int(self._near.cids[place]))
 
     def _labels(self, place: int) -> Mapping[int, str]:
-        if place not in self._labelled:
-            stored = self._chunk(place)
-            self._labelled[place] = labels_of(stored) if stored is not None else {}
-        return self._labelled[place]
+        return self._passages.labels(int(self._near.cids[place]))
 
 
 def _within(near: Neighbourhood, allowed: Collection[int] | None) -> Neighbourhood:

@@ -10,20 +10,15 @@ from findling.domain.budgets import current_budget
 from findling.domain.queries import Any as AnyOf
 from findling.domain.queries import LegQuery, Rephrasing, Variant, Word
 from findling.domain.results import Degradation, Evidence
-from findling.pipelines.retrieve.feedback_step import expansion
+from findling.pipelines.retrieve.feedback_step import READ, shared_words
 from findling.pipelines.retrieve.legs import EXPANSION, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, find_by_meaning
 from findling.ranking.evidence import words_evidence
-from findling.text.analysis.analysis import STOP_WORDS, terms
-from findling.text.query.tree import typed_terms
 from findling.text.query.variants import LOCAL, bag_of_words, told
 
 _PATIENCE_S = 5.0
 """Seconds for all language models together; less where the answer itself has less than twice that left."""
-
-_READ = 10
-"""Best passages whose words are counted."""
 
 _NEVER = 1_000_000
 """Terms of a question up to which its best passages may add some: the first round was weak already."""
@@ -61,7 +56,7 @@ def _rephrased(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Rephr
     patience_s, deadline = _PATIENCE_S, current_budget().deadline
     if deadline is not None:
         patience_s = min(patience_s, (deadline - time.perf_counter()) / 2)
-    best = [candidate.cid for candidate in found.candidates[:_READ]]
+    best = [candidate.cid for candidate in found.candidates[:READ]]
     resources = legs.store.resources_of(best)
     about = [resources[cid] for cid in best if cid in resources]
     return rephraser.rephrase(question.text, question.filters, about, question.plan.profile, patience_s)
@@ -71,16 +66,10 @@ def _from_passages(legs: Retrievers, question: AnalyzedQuery, found: Found) -> I
     """Words that the best passages share, and what the glossary calls them."""
     if question.plan.feedback:
         return  # the first round had them already
-    best = found.candidates[:_READ]
-    chunks = legs.store.chunks([candidate.cid for candidate in best])
-    read = [candidate for candidate in best if candidate.cid in chunks]
-    texts = [[word for word in terms(chunks[one.cid].text) if word not in STOP_WORDS] for one in read]
-    size = legs.keyword.size()
-    counted = legs.keyword.frequencies({word for text in texts for word in text})
-    frequencies = {word: min(count, size) for word, count in counted.items()}
-    scores = [candidate.score for candidate in read]
+    best = [(candidate.cid, candidate.score) for candidate in found.candidates[:READ]]
     # A page stands for its best chunk alone, so words may seem rarer than they are.
-    shared = expansion(typed_terms(question.node), texts, scores, frequencies, max(size, _READ), few_terms=_NEVER)
+    size = max(legs.keyword.size(), READ)
+    shared = shared_words(legs.store, legs.keyword, question, best, size, few_terms=_NEVER)
     words = [one.term for one in shared.terms]
     if words:
         yield Variant("passages", " ".join(words))

@@ -11,9 +11,13 @@ from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.queries import Any, Word
 from findling.domain.values import counted
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
-from findling.ranking.evidence import finite, positive, unit
+from findling.ranking.evidence import finite, unit
+from findling.ranking.fusion import Hits
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.query.tree import typed_terms
+
+_FLAT, _MOST_WEIGHT = 0.02, 0.3
+"""Deviation / mean of scores that do not tell texts apart; and the weight of the best added term."""
 
 Frequencies: TypeAlias = Mapping[str, int]
 """The number of documents with a term; a term that is missing occurs in none."""
@@ -51,28 +55,25 @@ def expansion(
     *,
     depth: int = 10,
     few_terms: int = 4,
-    flat: float = 0.02,
     most_terms: int = 8,
-    most_weight: float = 0.3,
 ) -> Feedback:
     """Terms that the best texts have in common and other documents lack.
 
     Query and texts come as analysed terms, texts and scores best first; `query` has content terms only, and `documents`
     counts what `frequencies` counts in. Nothing is added unless the query has at most `few_terms` terms or the scores
-    of the first `depth` texts are flat: deviation / mean at most `flat`. Raises ValueError for unpaired texts and
+    of the first `depth` texts are flat: deviation / mean at most 0.02. Raises ValueError for unpaired texts and
     scores, a score that is not finite, or an impossible document frequency.
     """
     if len(texts) != len(scores):
         raise ValueError(f"{len(texts)} texts come with {len(scores)} scores")
-    positive(most_weight, "most_weight")
     top = texts[:depth]
-    why = _occasion(query, [finite(score, "score") for score in scores[:depth]], few_terms, flat)
+    why = _occasion(query, [finite(score, "score") for score in scores[:depth]], few_terms)
     if why is None:
         return Feedback((), f"not needed: {counted(len(query), 'term')}, and scores that tell the texts apart")
     weighed = _weighed(query, top, frequencies, documents)[:most_terms]
     if not weighed:
         return Feedback((), f"{why}, but the best {len(top)} texts share no further term")
-    scale = most_weight / weighed[0][0]
+    scale = _MOST_WEIGHT / weighed[0][0]
     added = tuple(
         _Expansion(term, value * scale, f"in {held} of the best {len(top)} texts, in {frequency} of {documents} in all")
         for value, term, held, frequency in weighed
@@ -95,14 +96,14 @@ def drift(old: Sequence[int], new: Sequence[int], *, depth: int = 10, least: flo
     )
 
 
-def _occasion(query: Sequence[str], scores: Sequence[float], few_terms: int, flat: float) -> str | None:
+def _occasion(query: Sequence[str], scores: Sequence[float], few_terms: int) -> str | None:
     """The reason to look for terms, if there is one."""
     if not query or not scores:
         return None
     if len(query) <= few_terms:
         return f"short query: {len(query)} of at most {counted(few_terms, 'term')}"
     spread = _relative_deviation(scores)
-    return f"flat scores: deviation {spread:.3f} of the mean" if len(scores) > 1 and spread <= flat else None
+    return f"flat scores: deviation {spread:.3f} of the mean" if len(scores) > 1 and spread <= _FLAT else None
 
 
 def _relative_deviation(scores: Sequence[float]) -> float:
@@ -136,7 +137,21 @@ def _weighed(
     return sorted(weighed, key=lambda one: (-one[0], one[1]))
 
 
-_READ = 10
+READ = 10
+"""Best passages whose words are counted."""
+
+
+def shared_words(
+    store: ReadStore, leg: KeywordLeg, question: AnalyzedQuery, best: Hits, size: int, few_terms: int = 4
+) -> Feedback:
+    """The `expansion` of a question by the best passages; `size` counts all passages that there are."""
+    chunks = store.chunks([cid for cid, _ in best])
+    read = [(chunks[cid].text, score) for cid, score in best if cid in chunks]
+    texts = [[word for word in terms(text) if word not in STOP_WORDS] for text, _ in read]
+    counted = leg.frequencies({word for text in texts for word in text})
+    frequencies = {word: min(count, leg.size()) for word, count in counted.items()}
+    scores = [score for _, score in read]
+    return expansion(typed_terms(question.node), texts, scores, frequencies, size, few_terms=few_terms)
 
 
 def with_feedback(
@@ -149,14 +164,7 @@ def with_feedback(
     filters, weights = question.filters, question.plan.weights
     if loose_words(question)[1] is not None or not found.hits:
         return found, ""
-    best = found.hits[:_READ]
-    chunks = store.chunks([cid for cid, _ in best])
-    texts = [[word for word in terms(chunk.text) if word not in STOP_WORDS] for chunk in chunks.values()]
-    scores = [score for cid, score in best if cid in chunks]
-    chunk_count = leg.size()
-    counted = leg.frequencies({word for text in texts for word in text})
-    frequencies = {word: min(count, chunk_count) for word, count in counted.items()}
-    added = expansion(typed_terms(question.node), texts, scores, frequencies, chunk_count)
+    added = shared_words(store, leg, question, found.hits[:READ], leg.size())
     if not added.terms:
         return found, added.reason
     words = Any(tuple(Word(term) for term, _, _ in added.terms))

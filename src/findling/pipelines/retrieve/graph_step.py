@@ -63,21 +63,14 @@ def lead_on(legs: Retrievers, question: AnalyzedQuery, found: Found) -> Found:
     A hit of the graph stands in the place of a candidate, and has the score of that one: it is as well supported as
     what it was reached from. `on` opens the gate for every question that the graph knows something of.
     """
-    if legs.leg is None:
-        return found
-    at_hand = legs.leg(GRAPH)
-    if at_hand.rows is None:
-        return changed(found, graph=_off(at_hand.lack))
-    is_forced = question.plan.graph == "on"
-    if not is_forced and len(question.text.split()) > _LONGEST_QUESTION:
-        return changed(found, graph=_off(f"more than {_LONGEST_QUESTION} words describe, and ask by way of nothing"))
-    keys = _keys(question)
-    is_known = _has_names(question.text) or at_hand.rows.holds(keys)
-    if not (is_known or is_forced or ("question" in question.route.shape and _titled(legs, found, keys))):
-        return changed(found, graph=_off("it knows no name in the question"))
-    tour = _toured(legs.keyword, at_hand.rows, keys, found, question.text)
+    rows, keys, is_forced = legs.graph.rows, _keys(question), question.plan.graph == "on"
+    if rows is None:
+        return changed(found, graph=_off(legs.graph.lack))
+    if not is_forced and (why := _obstacle(legs, rows, question, found, keys)):
+        return changed(found, graph=_off(why))
+    tour = _toured(legs.keyword, rows, keys, found, question.text)
     if not is_forced and not tour.asked:
-        return changed(found, graph=_off("it knows no name in the question"))
+        return changed(found, graph=_off(_UNNAMED))
     facts = gate_facts(tour.graph, tour.asked, tour.hits)
     opened = gate(facts)
     figures = {"named": facts.named, "bridges": facts.bridges, "around": len(tour.near.cids)}
@@ -113,6 +106,17 @@ class _Tour(NamedTuple):
 
 def _off(why: str) -> dict[str, Any]:
     return {"state": "off", "because": why}
+
+
+_UNNAMED = "it knows no name in the question"
+
+
+def _obstacle(legs: Retrievers, rows: GraphRows, question: AnalyzedQuery, found: Found, keys: Sequence[str]) -> str:
+    """The reason why a question leads nowhere, as far as it is known before a walk; empty for none."""
+    if len(question.text.split()) > _LONGEST_QUESTION:
+        return f"more than {_LONGEST_QUESTION} words describe, and ask by way of nothing"
+    is_known = _has_names(question.text) or rows.holds(keys)
+    return "" if is_known or ("question" in question.route.shape and _titled(legs, found, keys)) else _UNNAMED
 
 
 def _keys(question: AnalyzedQuery) -> list[str]:
@@ -190,10 +194,10 @@ def _fitting(legs: Retrievers, question: AnalyzedQuery, found: Found, tour: _Tou
 
 def _themed(store: ReadStore, tour: _Tour, order: list[int], mode: str) -> tuple[list[int], list[dict[str, Any]]]:
     """The order by themes, or by turns with the order itself; and the best themes in words."""
-    from findling.pipelines.retrieve.graph_themes import by_themes, by_turns, describe_themes, themes_of
+    from findling.pipelines.retrieve.graph_themes import by_turns, describe_themes, themes_of
 
     themes = themes_of(tour.graph, tour.walked, order)
-    high = by_themes(themes)
+    high = by_turns(*(theme.places for theme in themes))
     told = describe_themes(store, themes, tour.near.cids.tolist())
     return (high if mode == "high" else by_turns(order, high)), told
 

@@ -54,15 +54,9 @@ def themes_of(graph: Subgraph, walked: Walked, order: Sequence[int]) -> list[Gra
     return [GraphTheme(groups[label], shares[label]) for label in ranked if len(groups[label]) >= _LEAST]
 
 
-def by_themes(themes: Sequence[GraphTheme]) -> list[int]:
-    """The best passage of each theme, then the second one of each, and so on."""
-    turns = chain.from_iterable(zip_longest(*(theme.places for theme in themes)))
-    return [place for place in turns if place is not None]
-
-
-def by_turns(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    """Two orders as one: the first of each, then the second of each, nothing twice."""
-    turns = chain.from_iterable(zip_longest(one, other))
+def by_turns(*orders: Sequence[int]) -> list[int]:
+    """Several orders as one: the first of each, then the second of each, and so on, nothing twice."""
+    turns = chain.from_iterable(zip_longest(*orders))
     return list(dict.fromkeys(place for place in turns if place is not None))
 
 

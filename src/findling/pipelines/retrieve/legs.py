@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from findling.domain.backends import GRAPH, GraphAtHand
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES, Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
@@ -60,6 +61,12 @@ class Retrievers(NamedTuple):
     leg: Callable[[str], Any] | None = None
     wishes: dict[Any, bool] | None = None
     state: object = None
+
+    @property
+    def graph(self) -> GraphAtHand:
+        """The graph in sight, or why there is none."""
+        at_hand: GraphAtHand = self.leg(GRAPH) if self.leg is not None else GraphAtHand(None)
+        return at_hand
 
 
 class Widened(NamedTuple):
@@ -237,13 +244,6 @@ LEGS: dict[str, LegKind] = {
     EXACT: LegKind(EXACT, MODES, lambda legs, meaning: legs.matches, weight=_EXACT_WEIGHT),
     EXPANSION: LegKind(EXPANSION, MODES, _variants, weight=_EXPANSION_WEIGHT),
 }
-
-
-def register_leg(kind: LegKind) -> None:
-    """Add a leg to the registry, behind those that are there. Raises ValueError for a name that is taken."""
-    if kind.name in LEGS or not set(kind.modes) <= set(MODES):
-        raise ValueError(f"leg {kind.name} is there already, or one of its modes is none of {', '.join(MODES)}")
-    LEGS[kind.name] = kind
 
 
 def bound_legs(legs: Retrievers, meaning: Meaning, plan: Plan) -> list[Retriever]:

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import KNOBS, Knob, Plan
 from findling.domain.queries import OFFERED, All, Filters, Node
 from findling.domain.values import LARGEST, Row, closest_name, fit, plain
-
-
-class _Rule(NamedTuple):
-    """A filter as `domain.values` checks it."""
-
-    kind: str
-    choices: tuple[str, ...] = ()
-    minimum: float = 0
-    maximum: float = float("inf")
-    optional: bool = False
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -27,12 +17,12 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     return document
 
 
-def read_plan(document: Mapping[str, object], knobs: Mapping[str, Knob] = KNOBS, kind: type[Plan] = Plan) -> Plan:
+def read_plan(document: Mapping[str, object]) -> Plan:
     """The plan that `plan_document` wrote; a field that is not there has its default.
 
     Raises InvalidValueError for a field that a plan does not have, and for a value that does not fit.
     """
-    return kind(**_read(_renamed(document), knobs, "plan"))
+    return Plan(**read_changes(document))
 
 
 def read_changes(document: Mapping[str, object]) -> dict[str, Any]:
@@ -59,14 +49,14 @@ def read_filters(document: Mapping[str, object]) -> Filters:
 
     Raises InvalidValueError as `read_plan` does, and for a `where` that is about more than resources.
     """
-    values = _read(document, _FILTER_RULES | {"where": _Rule("text", optional=True)}, "filters")
+    values = _read(document, _FILTER_RULES | {"where": Knob("text", None, "", optional=True)}, "filters")
     if values.get("where") is not None:
         values["where"] = _read_where(values["where"])
     return Filters(**values)
 
 
 _FILTER_RULES = {
-    name: _Rule("texts") if one.default == () else _Rule("number", minimum=-LARGEST, optional=True)
+    name: Knob("texts", (), "") if one.default == () else Knob("number", None, "", minimum=-LARGEST, optional=True)
     for name, one in OFFERED.items()
 }
 

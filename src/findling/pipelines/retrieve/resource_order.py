@@ -12,7 +12,7 @@ from findling.domain.values import changed, loose_name
 from findling.pipelines.retrieve.legs import COMPARED, KEYWORD, Candidate, Found, Retrievers, in_new_order
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.ranking.evidence import words_evidence
-from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking, rank_by_resources
+from findling.ranking.resource_evidence import Clue, ResourceQuestion, ResourceRanking
 from findling.text.analysis.scripts import name_parts, written_name
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import NamedLine, enclosing_name, named_lines
@@ -58,9 +58,8 @@ def order_by_resources(
     share, is_defined = _share_of_code(look, resources), bool(written_name(question.text))
     if share < _SOME and not is_defined:
         return found
-    # Where the words stand in documents alone, code is near in meaning at best: hues of asters are no colours of rich.
-    worded = {resources[cid].lang for cid, _ in found.keyword.hits if cid in resources} if not is_defined else set()
-    if not all(first) and (asks_in_prose(question.text) or (worded and worded <= _DOCUMENTS)):
+    is_prose = asks_in_prose(question.text) or (not is_defined and _is_worded_by_documents(found, resources))
+    if is_prose and not all(first):
         return found
     from findling.sources.files.path_clues import resource_question  # prose needs no clues of paths
 
@@ -80,10 +79,16 @@ def order_by_resources(
         best += _as_candidates(found, {cid: scores[cid] for cid in missing})
         resources = {**resources, **legs.store.resources_of(missing)}
     clues = _clues(best, resources, definers)
-    ranking = rank_by_resources(clues, asked)
+    ranking = ResourceRanking(clues, asked)
     candidates = _moved(best, found.candidates, ranking)
     effect = _told(best, clues, ranking, asked)
     return changed(found, candidates=candidates, resources=effect, definitions=definers.places)
+
+
+def _is_worded_by_documents(found: Found, resources: Mapping[int, Resource]) -> bool:
+    """Whether words stand in documents alone: code is near in meaning then, as hues of asters to colours of rich."""
+    worded = {resources[cid].lang for cid, _ in found.keyword.hits if cid in resources}
+    return bool(worded) and worded <= _DOCUMENTS
 
 
 def _clues(best: Sequence[Candidate], resources: Mapping[int, Resource], definers: _Definers) -> list[Clue]:

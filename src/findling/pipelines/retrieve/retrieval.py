@@ -103,7 +103,7 @@ class _Round:
         self.loose, self.conditions = loose_words(question)
         self.finds = self.loose is not None and plan.meaning_finds
         self.with_words = not self.finds or not (plan.mode == SEMANTIC and meaning.spaces)
-        self.depth = max(_depth(wanted, plan.overfetch), 0 if self.finds else _REORDERED)
+        self.depth = max(depth_of(wanted, plan.overfetch), 0 if self.finds else _REORDERED)
         limit = self.depth if self.with_words else 1
         hits = self.keyword.search(question.node, question.filters, limit, weights=plan.weights)
         self.hits, self.feedback = _with_feedback(legs, question, hits, limit) if plan.feedback else (hits, "")
@@ -338,9 +338,8 @@ def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int, foun
     )
 
 
-def _depth(wanted: int, overfetch: float) -> int:
-    """Hits asked of each leg: in steps, so that a page and the next one see the same ranking."""
-    depth = _LEAST_DEPTH
+def depth_of(wanted: int, overfetch: float, depth: int = _LEAST_DEPTH) -> int:
+    """Hits asked of each leg, at least a `depth`: in steps, so that a page and the next one see the same ranking."""
     most = current_budget().candidates
     while depth < min(wanted * overfetch, most):
         depth *= 4

@@ -356,9 +356,9 @@ class DiskIndex:
         if not found.differs and self._is_level():
             remember(files.store, found.folders, found.skipped, self._options)
             return settle(files.store, found.unchanged, found.skipped, on_progress)
-        from findling.pipelines.indexing.index_run import update
+        from findling.pipelines.indexing.index_run import Update
 
-        return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
+        return Update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance).run()
 
     def _announce(self, on_progress: Progress | None, reason: str) -> None:
         if on_progress is not None:

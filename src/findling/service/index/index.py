@@ -276,10 +276,13 @@ class Index:
     def above(self, place: Workspace, settings: Settings) -> Index:
         """The index of a workspace above or beside, which is closed with this one; of many, the caller closes it."""
         with self._opening:
-            index = self._above.get(place.folder) or Index(place, settings, self._table())
+            index = self._above.get(place.folder) or self._made_beside(place, settings)
             if len(self._above) < _MOST_BESIDE:
                 self._above[place.folder] = index
             return index
+
+    def _made_beside(self, place: Workspace, settings: Settings) -> Index:
+        return Index(place, settings, self._table())
 
     def is_open_above(self, folder: Path) -> bool:
         """Whether the index in a folder above is open."""

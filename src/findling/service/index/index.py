@@ -109,29 +109,29 @@ class Index:
     ) -> _Answer:
         """The answer of a verb to what principals may see.
 
-        A second answer is given where the legs turn out to be damaged, which is mended and noted, where another process
-        has replaced the index, and where a wish could be fulfilled at once, without waiting for anybody. It is noted
-        where passages go faster than they are read, and nothing stands in their place.
+        Another one is given, twice at most, where the legs turn out to be damaged, which is mended and noted, where
+        another process has replaced the index, and where a wish could be fulfilled without waiting for anybody. It is
+        noted where passages go faster than they are read, and nothing stands in their place.
         """
-        legs = None
-        try:
-            legs = self.at(principals)
-            answer = verb(legs, *args, **options)
-            if not self._fulfil(legs, notes if principals is None else []):
-                return answer
-        except StoreDamagedError:
-            raise
-        except ReplacedError:
-            pass
-        except CorruptError as damage:
-            if legs is not None:  # else a file went as it was opened
-                self._mend(damage, legs, principals, notes)
-        legs = self.at(principals)
-        answer = verb(legs, *args, **options)
-        if principals is not None or notes or not (legs.wishes or {}).get(KEYWORD):
-            return answer
-        notes.append(_CHANGING)
-        return verb(self.at(principals), *args, **options)
+        is_second = False
+        for is_last in (False, False, True):
+            legs = None
+            try:
+                legs = self.at(principals)
+                answer = verb(legs, *args, **options)
+            except (CorruptError, ReplacedError) as error:
+                if is_last or isinstance(error, StoreDamagedError):
+                    raise
+                if isinstance(error, CorruptError) and legs is not None:  # else a file went as it was opened
+                    self._mend(error, legs, principals, notes)
+                continue
+            is_short = is_second and not is_last and principals is None and not notes
+            if is_short and (legs.wishes or {}).get(KEYWORD):
+                notes.append(_CHANGING)
+            elif is_second or not self._fulfil(legs, notes if principals is None else []):
+                break
+            is_second = True
+        return answer
 
     def _fulfil(self, legs: Retrievers, notes: list[Degradation]) -> bool:
         """Bring up what an answer lacked, unless somebody else is writing; whether another one would have more.

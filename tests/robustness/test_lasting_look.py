@@ -14,9 +14,9 @@ import pytest
 import findling
 from findling.pipelines.indexing import lasting_look
 from findling.pipelines.indexing.freshness import UNSURE_NS
-from findling.pipelines.indexing.lasting_look import LookRelay
+from findling.pipelines.indexing.lasting_look import LastingLooks
 from findling.sources.files import still_folders
-from findling.sources.files.still_folders import watch_folders
+from findling.sources.files.still_folders import is_quiet, place_of_tree, watch_folders
 from findling.sources.files.watching import file_system
 from tests.counts import tries
 from tests.processes import PATIENCE_S, run_process, small_disk
@@ -128,6 +128,17 @@ def test_a_change_by_another_process_and_one_in_a_new_folder(engine: findling.En
     assert found(engine, "kiwis") == ["a/c/d/f.md"]
 
 
+def test_a_folder_that_was_replaced_between_two_looks_is_watched_again(engine: findling.Engine, root: Path) -> None:
+    shutil.copytree(root / "a" / "b", root.parent / "copy")
+    shutil.rmtree(root / "a" / "b")
+    (root.parent / "copy").rename(root / "a" / "b")
+    assert found(engine, "word1") == ["a/b/note1.md"]
+    time.sleep(2 * UNSURE_NS / 1e9)
+    settle(engine)
+    (root / "a" / "b" / "note1.md").write_text("kiwis\n")
+    assert found(engine, "kiwis") == ["a/b/note1.md"]
+
+
 def test_deleted_and_ignored_files_are_gone(engine: findling.Engine, root: Path) -> None:
     assert found(engine, "word4") == ["a/note4.md"]
     (root / "a" / "note4.md").unlink()
@@ -163,16 +174,27 @@ def test_writing_and_searching_in_turn_never_misses_anything(engine: findling.En
         engine.search("quagga")
 
 
+def queues() -> set[str]:
+    """The queues of events that this process has open."""
+    return {file.name for file in Path("/proc/self/fd").iterdir() if "inotify" in os.path.realpath(file)}
+
+
 def test_a_closed_index_is_not_watched(engine: findling.Engine) -> None:
-    queue = still_folders._queue_of_process()
-    look = engine.opened.files.look
-    assert look is not None
-    watched = len(queue._watchers)
-    assert watched >= 3, "the root and its two folders"
+    watched = queues()
     engine.close()
-    assert len(queue._watchers) <= watched - 3
+    assert len(queues()) == len(watched) - 1
     assert engine.search("quagga").hits, "it is opened again"
     assert engine.is_still()
+
+
+def test_a_tree_has_one_queue_whatever_happens_in_it(engine: findling.Engine, root: Path) -> None:
+    watched = len(queues())
+    for change in (edit, create_in_a_new_folder, edit_without_changing_size_or_time):
+        change(root)
+        engine.search("okapis")
+        time.sleep(2 * UNSURE_NS / 1e9)
+        settle(engine)
+    assert len(queues()) == watched
 
 
 @pytest.mark.parametrize("root", [lasting_look._LEAST_FILES], indirect=True)
@@ -187,22 +209,23 @@ def test_a_still_tree_is_not_looked_at(engine: findling.Engine, monkeypatch: pyt
 
 
 @pytest.fixture
-def relay(engine: findling.Engine) -> LookRelay:
+def relay(engine: findling.Engine) -> Iterator[LastingLooks]:
     """The looks of a process that has one of a fork."""
-    made = LookRelay()
-    assert relayed(made, engine)
-    assert made.own is not None
-    made.keep(made.own)
-    made.own = None
-    return made
+    looks, fork = LastingLooks(), LastingLooks()
+    assert relayed(fork, engine)
+    assert fork.own is not None
+    looks.keep(fork.own._replace(queue=os.dup(fork.own.queue)))
+    fork.close()
+    yield looks
+    looks.close()
 
 
-def relayed(relay: LookRelay, engine: findling.Engine) -> bool:
-    return relay.look(engine.opened.files.store, engine.root, engine._disk._options)
+def relayed(relay: LastingLooks, engine: findling.Engine) -> bool:
+    return relay.is_fresh(engine.opened.files.store, engine.root, engine._disk._options)
 
 
 def test_a_relayed_look_is_not_made_again(
-    engine: findling.Engine, relay: LookRelay, monkeypatch: pytest.MonkeyPatch
+    engine: findling.Engine, relay: LastingLooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[object] = []
     monkeypatch.setattr(findling.pipelines.indexing.freshness, "changed_ns", looked.append)
@@ -214,7 +237,7 @@ def test_a_relayed_look_is_not_made_again(
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_relayed_look_never_hides_a_change(
-    engine: findling.Engine, root: Path, relay: LookRelay, change: Callable[[Path], None]
+    engine: findling.Engine, root: Path, relay: LastingLooks, change: Callable[[Path], None]
 ) -> None:
     change(root)
     assert not relayed(relay, engine)
@@ -226,17 +249,17 @@ def test_a_relayed_look_never_hides_a_change(
     assert relay.own is not None, "it was looked at again"
 
 
-def test_a_relayed_look_is_for_one_state_and_its_rules(engine: findling.Engine, relay: LookRelay) -> None:
+def test_a_relayed_look_is_for_one_state_and_its_rules(engine: findling.Engine, relay: LastingLooks) -> None:
     options = engine._disk._options
     other = options._replace(rules=options.rules._replace(hidden=not options.rules.hidden))
-    assert not relay.look(engine.opened.files.store, engine.root, other)
+    assert not relay.is_fresh(engine.opened.files.store, engine.root, other)
     with findling.open(engine.root, settings=engine._settings) as another:
         another.forget(["a/guide.md"])
     assert not relayed(relay, engine)
 
 
 def test_a_relayed_look_that_is_old_is_made_again_with_the_same_watch(
-    engine: findling.Engine, relay: LookRelay, monkeypatch: pytest.MonkeyPatch
+    engine: findling.Engine, relay: LastingLooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (kept,) = relay._kept.values()
     relay._kept[kept.root] = kept._replace(until=0.0)
@@ -252,68 +275,60 @@ def test_files_with_other_names_are_looked_at_in_a_relayed_look(engine: findling
     engine.search("quagga")
     time.sleep(2 * UNSURE_NS / 1e9)
     settle(engine)
-    relay = LookRelay()
+    relay = LastingLooks()
     assert relayed(relay, engine)
     assert relay.own is not None
-    relay.keep(relay.own)
     (root.parent / "twin.md").write_text("# Guide\n\nkiwis\n")
     assert not relayed(relay, engine)
+    relay.close()
+
+
+def watched(root: Path) -> int:
+    queue = watch_folders(root, [""])
+    if queue is None:
+        pytest.skip("changes on this disk may pass unnoticed")
+    return queue
 
 
 def test_folders_are_not_still_when_the_queue_was_full(tmp_path: Path) -> None:
-    folders = watch_folders(tmp_path, [""])
-    if folders is None:
-        pytest.skip("changes on this disk may pass unnoticed")
-    folders.begin()
-    assert folders.is_still()
+    queue = watched(tmp_path)
+    assert is_quiet(queue)
     most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     ours, others = tmp_path / "x", tmp_path / "y"
     for _ in range(most // 2 + 1):  # equal events in a row count once
         ours.touch()
         others.touch()
-    assert not folders.is_still()
-    folders.begin()
-    assert folders.is_still()
-    folders.close()
-    assert not folders.is_still()
+    assert not is_quiet(queue)
+    os.close(queue)
 
 
 @pytest.mark.parametrize("name", ["tree", "a tree\twith \\ and\nlines"])
 def test_only_a_mount_in_the_tree_moves_it(tmp_path: Path, name: str) -> None:
     """Another disk elsewhere says nothing about the tree; programs mount some all the time."""
     (tmp_path / name).mkdir()
-    folders = watch_folders(tmp_path / name, [""])
-    if folders is None:
-        pytest.skip("changes on this disk may pass unnoticed")
-    folders.begin()
+    place = place_of_tree(tmp_path / name)
+    assert place is not None
     with small_disk(tmp_path / f"{name} of another", "100k"):
-        assert folders.is_still()
+        assert place_of_tree(tmp_path / name) == place
     with small_disk(tmp_path / name / "inner", "100k"):
-        folders.begin()
-        assert not folders.is_still()
-    folders.begin()
-    assert folders.is_still()
-    folders.close()
+        assert place_of_tree(tmp_path / name) != place
+    assert place_of_tree(tmp_path / name) == place
 
 
-def test_a_forked_child_claims_nothing_and_takes_nothing_away(tmp_path: Path) -> None:
+def test_a_forked_child_takes_nothing_away(tmp_path: Path) -> None:
+    os.close(watched(tmp_path))
     program = """
 import os, sys
 from pathlib import Path
-from findling.sources.files.still_folders import watch_folders
-from findling.sources.files.watching import file_system
-folders = watch_folders(Path(sys.argv[1]), [""])
-if folders is None:
-    sys.exit(3)
-folders.begin()
+from findling.sources.files.still_folders import is_quiet, watch_folders
+queue = watch_folders(Path(sys.argv[1]), [""])
+assert is_quiet(queue)
 Path(sys.argv[1], "x").touch()
 child = os.fork()
 if not child:
-    os._exit(folders.is_still())
+    os._exit(is_quiet(queue))
 assert os.waitpid(child, 0)[1] == 0, "the child claims that nothing has changed"
-assert not folders.is_still(), "the child has taken the event"
+assert not is_quiet(queue), "the child has taken the event"
 """
     ended = run_process([sys.executable, "-c", program, str(tmp_path)])
-    if ended.returncode == 3:
-        pytest.skip("changes on this disk may pass unnoticed")
     assert ended.returncode == 0, ended.stderr

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from findling.pipelines.indexing import freshness
-from findling.pipelines.indexing.lasting_look import LookRelay
+from findling.pipelines.indexing.lasting_look import LastingLooks
 from findling.service.client.warm_kit import describe_kit
 from findling.service.client.warm_shell import (
     ALONE,
@@ -52,7 +52,7 @@ class Fork:
 
     def __init__(self, run: Callable[[Sequence[str]], int], home: str, own: Nature, reports: socket.socket) -> None:
         self.run, self.home, self.own, self.reports = run, home, own, reports
-        self.looks = LookRelay()
+        self.looks = LastingLooks()
         self.known = frozenset(sys.modules)
         self.lessons = 0
 
@@ -122,7 +122,7 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
     if said != GO or len(files) != 5 or not _is_opened(proof, files.pop()):
         return 0
     stand_in = StandIn(fork, line)
-    freshness.looker = fork.looks.look
+    freshness.looker = fork.looks.is_fresh
     _take_place(asked, files, stand_in)
     try:
         threading.Thread(target=_attend, args=(line, stand_in), daemon=True).start()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from findling.domain.errors import FindlingError
-from findling.pipelines.indexing.lasting_look import RelayedLook
+from findling.pipelines.indexing.lasting_look import LastingLook
 from findling.service.client import warm_fork
 from findling.service.client.daemon_state import daemon_folder, make_folder
 from findling.service.client.warm_fork import (
@@ -159,7 +159,7 @@ class _WarmProcess:
         self._indexes |= set(report["indexes"])
         for queue in queues:
             os.set_inheritable(queue, False)
-            self._fork.looks.keep(RelayedLook(*[*report["look"], queue]))
+            self._fork.looks.keep(LastingLook(*[*report["look"], queue]))
         if report["kit"]["modules"] or report["kit"]["tables"] or report["kit"]["models"]:
             load_kit(report["kit"])
             _settle()

@@ -26,7 +26,7 @@ from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
 if TYPE_CHECKING:
     from findling.domain.backends import LegStore, VectorTable
-    from findling.pipelines.indexing.lasting_look import LastingLook
+    from findling.pipelines.indexing.lasting_look import LastingLooks
 
 
 LAZY = 200
@@ -71,7 +71,7 @@ class OpenedWorkspace:
         self._mended = ""
         self._accepts_older = self._is_writing = False
         self.queue = WriterQueue.of(folder)
-        self.look: LastingLook | None = None
+        self.looks: LastingLooks | None = None
         self.has_looked = self.is_left_open = False
         # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
         self._opening = threading.RLock()
@@ -329,10 +329,10 @@ class OpenedWorkspace:
         for one in left:
             one.close()
 
-    def _let_go(self) -> list[LastingLook | TruthStore]:
+    def _let_go(self) -> list[LastingLooks | TruthStore]:
         """Release the leg; returns what the caller closes without the lock, for which readers may wait."""
         self._release_leg()
-        left, self.look, self._store = (self.look, self._store), None, None
+        left, self.looks, self._store = (self.looks, self._store), None, None
         return [one for one in left if one is not None]
 
     @contextlib.contextmanager

@@ -247,8 +247,8 @@ class DiskIndex:
 
     def is_still(self) -> bool:
         """Whether the files are watched, and certainly as they were when a search of this process last looked."""
-        look = self._files.look
-        return look is not None and self.is_complete() and look.holds(self._files.store, self._root)
+        looks = self._files.looks
+        return looks is not None and self.is_complete() and looks.holds(self._files.store, self._root)
 
     def _is_fresh(self, at: TruthStore | None = None) -> bool:
         if not self.is_complete(at) or not self._root.exists():
@@ -257,11 +257,11 @@ class DiskIndex:
         if not files.has_looked:  # a process that looks once, as a shell command does, watches nothing
             files.has_looked = first_look(store, self._root, self._options)
             return files.has_looked
-        if files.look is None:
-            from findling.pipelines.indexing.lasting_look import LastingLook
+        if files.looks is None:
+            from findling.pipelines.indexing.lasting_look import LastingLooks
 
-            files.look = LastingLook()
-        return files.look.is_fresh(store, self._root, self._options)
+            files.looks = LastingLooks()
+        return files.looks.is_fresh(store, self._root, self._options)
 
     def _takes_files(self, at: TruthStore | None = None) -> bool:
         """Whether it has files, or may get them: not when it was made by what is no file, and nobody named a path."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
-from re import _constants as sre
-from re import _parser as parser
+from re import _constants as sre  # type: ignore[attr-defined,unused-ignore]
+from re import _parser as parser  # type: ignore[attr-defined,unused-ignore]
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError

@@ -318,7 +318,8 @@ class Engine(ReachingEngine):
         return repr((self.home, self.scope, own))
 
     def _ready(self, refresh: bool, on_progress: Progress | None, asked: SearchRequest) -> list[Degradation]:
-        return self._fresh(refresh, on_progress, asked.principals, asked.query if asked.quick else None)
+        query = asked.query if asked.quick else None
+        return self._fresh(query, principals=asked.principals, refresh=refresh, on_progress=on_progress)
 
     def _asked_above(self, asked: SearchRequest) -> list[Self]:
         """The workspaces above whose items answer a request: the owner's, whose page is the first and names no path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 from findling.domain.budgets import spending
 from findling.domain.values import changed
@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from findling.domain.ports import SkippedPath
-    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, OutlineAnswer, Progress, RefsAnswer
+    from findling.domain.reports import GlobAnswer, GrepAnswer, GrepRequest, OutlineAnswer, RefsAnswer
     from findling.domain.results import Degradation
     from findling.service.index.index import Index
+    from findling.service.workspace.scope import Asking, Names, Refreshing
 
-Ready = Callable[[bool, "Progress | None", "tuple[str, ...] | None"], "list[Degradation]"]
-"""Refreshes the index, if that is wanted; the reasons why an answer may be incomplete."""
+
+class Ready(Protocol):
+    """Refreshes the index, if that is wanted; the reasons why an answer may be incomplete."""
+
+    def __call__(self, **asking: Unpack[Asking]) -> list[Degradation]: ...
+
 
 RuleAt = Callable[[str, Callable[[str], bool]], "Degradation | None"]
 """The rule by which a path is not indexed, or the files in it that are too large and concern an answer."""
@@ -33,7 +38,7 @@ class WorkspaceExact:
         scope: str,
         ready: Ready,
         rule_at: RuleAt,
-        check_path: Callable[[str, tuple[str, ...] | None], None],
+        check_path: Callable[[str, Names], None],
         zoekt: str = "",
     ) -> None:
         """`check_path` raises PathNotFoundError for a path that a first index run cannot find.
@@ -43,15 +48,8 @@ class WorkspaceExact:
         self._opened, self._scope, self._ready, self._zoekt = opened, scope, ready, zoekt
         self._rule_at, self._check_path = rule_at, check_path
 
-    def grep(
-        self,
-        asked: GrepRequest,
-        *,
-        refresh: bool = True,
-        on_progress: Progress | None = None,
-        notes: Sequence[Degradation] = (),
-    ) -> GrepAnswer:
-        """All lines that match, in the order of their paths; with `refresh` of the files as they are now.
+    def grep(self, asked: GrepRequest, **refreshing: Unpack[Refreshing]) -> GrepAnswer:
+        """All lines that match, in the order of their paths; with `refresh`, the default, of the files as they are now.
 
         `notes` are those of an earlier refresh. Raises InvalidValueError for what is no pattern and no glob,
         NotIndexedError when there is nothing to search.
@@ -59,7 +57,7 @@ class WorkspaceExact:
         from findling.pipelines.exact.grep import grep
         from findling.pipelines.exact.path_globs import path_filter
 
-        notes = list(notes) or self._ready(refresh, on_progress, asked.principals)
+        notes = self._ready(**refreshing, principals=asked.principals)
         within = self._scope if asked.within is None else asked.within.strip("/")
         asked = changed(asked, within=within)
         with spending():
@@ -79,9 +77,7 @@ class WorkspaceExact:
         newest: bool = False,
         limit: int = 0,
         within: str | None = None,
-        principals: tuple[str, ...] | None = None,
-        refresh: bool = True,
-        on_progress: Progress | None = None,
+        **asking: Unpack[Asking],
     ) -> GlobAnswer:
         """The indexed files that a glob matches, by their paths or the `newest` first; at most `limit`, if not 0.
 
@@ -89,54 +85,38 @@ class WorkspaceExact:
         """
         from findling.pipelines.exact.path_globs import glob, path_filter
 
-        notes = self._ready(refresh, on_progress, principals)
+        notes, principals = self._ready(**asking), asking.get("principals")
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, glob, patterns, below=below, newest=newest, limit=limit)
         if principals is None and not answer.files:
             self._add_rule(notes, below, path_filter(patterns, below, takes_folders=True))
         return changed(answer, degraded=tuple(notes)) if notes else answer
 
-    def refs(
-        self,
-        name: str,
-        *,
-        limit: int = 0,
-        within: str | None = None,
-        principals: tuple[str, ...] | None = None,
-        refresh: bool = True,
-        on_progress: Progress | None = None,
-        notes: Sequence[Degradation] = (),
-    ) -> RefsAnswer:
+    def refs(self, name: str, *, limit: int = 0, within: str | None = None, **asking: Unpack[Asking]) -> RefsAnswer:
         """All lines of code that define, import, call or use a name; the options are those of `glob` and `grep`.
 
         Raises InvalidValueError for what is no name, NotIndexedError when there is nothing to search.
         """
         from findling.pipelines.exact.references import is_code, references
 
-        notes = list(notes) or self._ready(refresh, on_progress, principals)
+        notes, principals = self._ready(**asking), asking.get("principals")
         below = self._scope if within is None else within.strip("/")
         answer = self._opened.read(principals, notes, references, name, below, limit)
         if principals is None:
             self._add_rule(notes, below, is_code)
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
-    def outline(
-        self,
-        name: str,
-        *,
-        principals: tuple[str, ...] | None = None,
-        refresh: bool = True,
-        on_progress: Progress | None = None,
-    ) -> OutlineAnswer:
+    def outline(self, name: str, **asking: Unpack[Asking]) -> OutlineAnswer:
         """The definitions of a file, given its path or id.
 
         Raises NotFoundError when it is not in the index, PathNotFoundError when a first index run cannot find it.
         """
         from findling.pipelines.exact.references import outline
 
-        if refresh:
+        principals = asking.get("principals")
+        if asking.get("refresh", True):
             self._check_path(name, principals)
-        notes = self._ready(refresh, on_progress, principals)
+        notes = self._ready(**asking)
         return self._opened.read(principals, notes, outline, name, self._scope)
 
     def _add_rule(self, notes: list[Degradation], path: str, concerns: Callable[[str], bool]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from findling.domain.errors import InvalidValueError, LockedError, NotFoundError, PathNotFoundError, StoreDamagedError
 from findling.domain.results import Degradation
@@ -16,7 +16,7 @@ from findling.domain.values import changed
 from findling.service.index.index import Index
 from findling.service.index.refresh import UNSURE, DiskIndex
 from findling.service.settings.settings import Settings, plan_of
-from findling.service.workspace.scope import HOME, Names, is_below, told_share
+from findling.service.workspace.scope import HOME, Asking, Names, is_below, told_share
 from findling.service.workspace.workspace import Workspace, home_folder
 from findling.service.workspace.writer_queue import WriterQueue
 
@@ -143,12 +143,18 @@ class WorkspaceServices:
         return self._disk.share()
 
     def _fresh(
-        self, refresh: bool, on_progress: Progress | None, who: Names, query: str | None = None
+        self,
+        query: str | None = None,
+        *,
+        principals: Names = None,
+        refresh: bool = False,
+        on_progress: Progress | None = None,
+        notes: Sequence[Degradation] = (),
     ) -> list[Degradation]:
-        """Refresh the index if that is wanted; the reasons why an answer may be incomplete."""
-        if refresh and self._settings["search.refresh"] == "auto":
-            return self.refresh(on_progress=on_progress, principals=who, question=query)
-        return self._notes("", who)
+        """Refresh the index, if that is wanted; the reasons why an answer may be incomplete, also those from before."""
+        if not notes and refresh and self._settings["search.refresh"] == "auto":
+            return self.refresh(on_progress=on_progress, principals=principals, question=query)
+        return list(notes) or self._notes("", principals)
 
     def _notes(self, missing: str, who: tuple[str, ...] | None, at: TruthStore | None = None) -> list[Degradation]:
         """The reasons why an answer may be incomplete, besides what a refresh reports as `missing`.
@@ -228,18 +234,11 @@ class WorkspaceServices:
         from findling.service.engine.exact_answers import WorkspaceExact
 
         zoekt = self._settings["exact.url"]
-        return WorkspaceExact(self.opened, self.scope, self._fresh, self._rule_at, self.check_path, zoekt)
+        ready = partial(self._fresh, refresh=True)
+        return WorkspaceExact(self.opened, self.scope, ready, self._rule_at, self.check_path, zoekt)
 
     def related(
-        self,
-        of: str,
-        to: str = "",
-        *,
-        limit: int = 10,
-        hops: int = 4,
-        principals: tuple[str, ...] | None = None,
-        refresh: bool = False,
-        on_progress: Progress | None = None,
+        self, of: str, to: str = "", *, limit: int = 10, hops: int = 4, **asking: Unpack[Asking]
     ) -> RelatedAnswer:
         """Find the paths between two things, each step with the passage that proves it; of one thing, its surroundings.
 
@@ -248,8 +247,10 @@ class WorkspaceServices:
         """
         from findling.pipelines.lookup.related import related
 
-        notes = self._fresh(refresh, on_progress, principals)
-        answer = self.opened.read(principals, notes, related, of, to, limit=limit, hops=hops, below=self.scope)
+        notes = self._fresh(**asking)
+        answer = self.opened.read(
+            asking.get("principals"), notes, related, of, to, limit=limit, hops=hops, below=self.scope
+        )
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
     @property

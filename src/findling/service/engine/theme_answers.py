@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from findling.domain.values import changed
 
 if TYPE_CHECKING:
-    from findling.domain.reports import Progress
     from findling.domain.results import SearchAnswer, ThemesAnswer
     from findling.service.engine.exact_answers import Ready
     from findling.service.index.index import Index
+    from findling.service.workspace.scope import Asking, Names
 
 
 class WorkspaceThemes:
@@ -19,14 +19,7 @@ class WorkspaceThemes:
     def __init__(self, opened: Index, scope: str, ready: Ready) -> None:
         self._opened, self._scope, self._ready = opened, scope, ready
 
-    def top(
-        self,
-        limit: int = 20,
-        *,
-        principals: tuple[str, ...] | None = None,
-        refresh: bool = False,
-        on_progress: Progress | None = None,
-    ) -> ThemesAnswer:
+    def top(self, limit: int = 20, **asking: Unpack[Asking]) -> ThemesAnswer:
         """The themes with most documents, each with its names and a summary.
 
         With `refresh` the index first absorbs what has changed on disk. Raises InvalidValueError for a limit below 1,
@@ -34,14 +27,14 @@ class WorkspaceThemes:
         """
         from findling.pipelines.lookup.themes import themes
 
-        notes = self._ready(refresh, on_progress, principals)
-        answer = self._opened.read(principals, notes, themes, limit, below=self._scope)
+        notes = self._ready(**asking)
+        answer = self._opened.read(asking.get("principals"), notes, themes, limit, below=self._scope)
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer
 
-    def passages(self, name: str, limit: int = 10, *, principals: tuple[str, ...] | None = None) -> SearchAnswer:
+    def passages(self, name: str, limit: int = 10, *, principals: Names = None) -> SearchAnswer:
         """The best passages of the theme that a passage or a document belongs to. Raises as `Engine.fetch` does."""
         from findling.pipelines.lookup.themes import theme_passages
 
-        notes = self._ready(False, None, principals)
+        notes = self._ready(principals=principals)
         answer = self._opened.read(principals, notes, theme_passages, name, limit, below=self._scope)
         return changed(answer, degraded=(*notes, *answer.degraded)) if notes else answer

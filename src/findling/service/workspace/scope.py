@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import KNOBS, Plan
@@ -14,6 +14,8 @@ from findling.domain.values import changed
 from findling.service.settings.settings import Settings
 
 if TYPE_CHECKING:
+    from findling.domain.reports import Progress
+    from findling.domain.results import Degradation
     from findling.text.query.parser import Parsed
 
 NO_CONTEXT: Mapping[str, object] = {
@@ -28,6 +30,20 @@ Names = tuple[str, ...] | None
 
 AWAY, OWN, FOLDERS, PERSON, HOME = range(-1, 4)
 """Reaches: the workspace alone, for another folder or its own; items of folders above; of the person; of the home."""
+
+
+class Refreshing(TypedDict, total=False):
+    """Whether the index first absorbs what has changed on disk, who hears of that, and the notes of an earlier time."""
+
+    refresh: bool
+    on_progress: Progress | None
+    notes: Sequence[Degradation]
+
+
+class Asking(Refreshing, total=False):
+    """The options of every question: `principals` are those whose rights count, by default the owner's."""
+
+    principals: Names
 
 
 class Scoped(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from findling.domain.resources import Chunk
@@ -120,13 +120,8 @@ class JudgedText:
                     units[term] = telling.units(term)
                 self._worth[place][term] = units[term]
         self._all = sum(units.values()) or 1
-        longest = max(map(len, telling.said), default=0) + 8
-        self._said = {
-            place
-            for place, (start, end) in enumerate(zip(starts, self.sentences.ends, strict=True))
-            if end - start <= longest and plain_line(text[start:end]) in telling.said
-        }
-        for place in self._said & self._worth.keys():
+        self._longest_said = max(map(len, telling.said), default=0) + 8
+        for place in filter(self._is_said, self._worth):
             self._worth[place] = {term: worth // _SAID for term, worth in self._worth[place].items()}
         self._near = self._nearness() if telling.nearness is not None else {}
 
@@ -157,28 +152,25 @@ class JudgedText:
         last = len(self.sentences.starts) - 1
         nearest = sorted(self._near, key=lambda place: (-self._near[place], place))[:max_lines]
         stretches = [self._stretch(top, max_lines) for top in sorted({*self._worth, *nearest}) or [0]]
-        best = max(stretches, key=lambda run: (*self._value(run), -run.start))
+        best = max(stretches, key=self._value)
         while best.stop > last and best.start and self._has_room([range(best.start - 1, best.stop)], max_lines):
             best = range(best.start - 1, best.stop)
         runs, room = [best], 2 * max_lines if max_lines > 1 else 1
         held = set().union(*[self._worth.get(place, _NO_WORTH) for place in best])
         others = {*self._worth, *self._near, max(best.start - 1, 0), min(best.stop, last)} - {*best}
-        further = {place: value for place in others if (value := self._further(place, best, held)) >= _MORE}
+        # In code nothing is prose: the cheapest test comes first.
+        prose = [one for one in others if is_prose(self.sentences.text(self._text, one)) and not self._is_said(one)]
+        further = {place: value for place in prose if (value := self._further(place, best, held)) >= _MORE}
         for place in sorted(further, key=lambda place: (-further[place], place)):
             more = _joined(runs, place)
-            if (
-                len(more) < 3
-                and self._has_room(more, room)
-                and is_prose(self.sentences.text(self._text, place))
-                and place not in self._said
-            ):
+            if len(more) < 3 and self._has_room(more, room):
                 runs = more
         return [self._without_ends(run) for run in runs]
 
     def _best_line(self, runs: Sequence[range]) -> int:
         """The line that tells most of the sentence that tells most of those."""
         places = [place for run in runs for place in run]
-        best = max(places, key=lambda place: (*self._value(range(place, place + 1)), -place))
+        best = max(places, key=lambda place: self._value((place,)))
         first = self.sentences.first_lines[best]
         if first == self.sentences.last_lines[best] or best not in self._worth:
             return first
@@ -203,13 +195,14 @@ class JudgedText:
         # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
         first = bisect_left(self._spans, (max(start - MOST_SHOWN, 0),))
         near = self._spans[first : bisect_left(self._spans, (end,))]
-        inside = [span for span in near if span[0] < end and span[1] > start]
+        inside = [span for span in near if span[1] > start]
         text = ""
         marks: list[Span] = []
         for top, bottom in self._parts(start, end, inside, runs, longest):
             text += "… " if text else "…" if top > start else ""
-            for span in inside:
-                mark_start, mark_end = [min(max(at, top), bottom) - top + len(text) for at in span[:2]]
+            shift = len(text) - top
+            for span_start, span_end, _ in inside:
+                mark_start, mark_end = max(span_start, top) + shift, min(span_end, bottom) + shift
                 if marks and mark_start < min(marks[-1][1], mark_end):
                     marks[-1] = marks[-1][0], max(marks[-1][1], mark_end)
                 elif mark_start < mark_end:
@@ -236,17 +229,14 @@ class JudgedText:
                 lines, size = lines - 1, size - max(bottoms[one.stop - 1] - tops[other.start], 0)
         return lines <= max_lines and size <= MOST_SHOWN
 
-    def _value(self, run: range) -> tuple[float, int]:
+    def _value(self, run: Sequence[int]) -> tuple[float, int]:
         """Share of the words, each where it counts most, and meaning; then the number of matches."""
-        held: dict[str, int] = {}
-        near, count = 0.0, 0
+        held, count = _NO_WORTH, 0
+        near = max([self._near.get(place, 0.0) for place in run]) if self._near else 0.0
         for place in run:
-            near = max(near, self._near.get(place, 0.0))
             if place in self._worth:
-                count += self._counts[place]
-                for term, worth in self._worth[place].items():
-                    if worth > held.get(term, 0):
-                        held[term] = worth
+                own, count = self._worth[place], count + self._counts[place]
+                held = {**own, **{term: max(worth, own.get(term, 0)) for term, worth in held.items()}} if held else own
         # Sums that differ by the order of their parts are the same.
         return round(sum(held.values()) / self._all + _NEAR * near, 6), count
 
@@ -263,12 +253,18 @@ class JudgedText:
         told = sum([worth * _AGAIN if term in held else worth for term, worth in words.items()]) / self._all
         return told + _NEAR * self._near.get(place, 0.0) + (_BESIDE if best.start - 1 <= place <= best.stop else 0.0)
 
+    def _is_said(self, place: int) -> bool:
+        """Whether a sentence is shown elsewhere."""
+        start, end = self.sentences.starts[place], self.sentences.ends[place]
+        return end - start <= self._longest_said and plain_line(self._text[start:end]) in self._telling.said
+
     def _nearness(self) -> dict[int, float]:
         """Similarity of sentences to the query: of those that hold most words of it, and of others."""
-        told = {place: sum(held.values()) for place, held in self._worth.items() if place not in self._said}
+        told = {place: sum(held.values()) for place, held in self._worth.items() if not self._is_said(place)}
         judged = sorted(told, key=lambda place: (-told[place], place))[:_MOST_JUDGED]
-        others = [place for place in range(len(self.sentences.starts)) if place not in told and place not in self._said]
-        judged += others[: _MOST_JUDGED - len(judged) if told else _MOST_ALONE]
+        places = range(len(self.sentences.starts))
+        others = (place for place in places if place not in self._worth and not self._is_said(place))
+        judged += islice(others, _MOST_JUDGED - len(judged) if told else _MOST_ALONE)
         assert self._telling.nearness is not None
         texts = [self.sentences.text(self._text, place) for place in judged]
         found = self._telling.nearness(texts) if texts else ()

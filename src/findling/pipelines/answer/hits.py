@@ -110,7 +110,8 @@ def judged_text(stored: StoredChunk, asked: HighlightSpec) -> tuple[list[WordSpa
         # The heading of a passage of code is often the very line of the definition.
         matched, said = [(*asked.definitions[chunk.cid], (_DEFINITION,))], frozenset()
     if matched:
-        spans = [*(span for span in spans if not _is_inside(span, matched)), *matched]
+        apart = [one for one in spans if not any(start < one[1] and one[0] < end for start, end, _ in matched)]
+        spans = apart + matched
         weights = {**weights, **dict.fromkeys([terms[0] for _, _, terms in matched], _PATTERN)}
     judged = asked.judged[chunk.cid] = words, JudgedText(text, spans, Telling(weights, said, asked.nearness))
     return judged
@@ -134,10 +135,6 @@ def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
         placed = placed_lines([*lines, best], chunk, text)
         lines, best = placed[:-1], placed[-1]
     return _Shown(lines, best, offset, words)
-
-
-def _is_inside(span: Match, others: Sequence[Match]) -> bool:
-    return any(start < span[1] and span[0] < end for start, end, _ in others)
 
 
 @lru_cache(maxsize=4096)

@@ -247,19 +247,29 @@ def _are_twins(one: StoredChunk, other: StoredChunk) -> bool:
 
     Their numbers agree. Two memories, messages or decisions are two, whatever they say.
     """
-    short, long = sorted((one.text, other.text), key=len)
-    if len(short) < _ALIKE * len(long) or {one.resource.type, other.resource.type} != {"file"}:
+    short, long = (one.text, other.text) if len(one.text) <= len(other.text) else (other.text, one.text)
+    if len(short) < _ALIKE * len(long) or not one.resource.type == other.resource.type == "file":
         return False
     # 1 µs instead of 100: of a copy, a few letters of the middle are there.
     if not any(short[at : at + _SAMPLE] in long for at in range(len(short) // 4, len(short), len(short) // 4 + 1)):
         return False
+    paths = {one.resource.path, other.resource.path}
+    is_named_alike = len(paths) == 2 and len({PurePosixPath(path).stem for path in paths}) == 1
+    # 5 µs instead of 50, for nine of ten: the words of one that holds all of the other have all its letters.
+    if not is_named_alike and _differ_both_ways(short.casefold(), long.casefold()):
+        return False
     few, many = _words_of(short), _words_of(long)
     if len(few) < _FEWEST_WORDS or len(few.keys() & many.keys()) < _ALIKE * len(few.keys() | many.keys()):
         return False
-    paths = {one.resource.path, other.resource.path}
-    if len(paths) == 2 and len({PurePosixPath(path).stem for path in paths}) == 1:
+    if is_named_alike:
         few, many = (Counter({w: n for w, n in words.items() if not w.isalpha()}) for words in (few, many))
     return few <= many or many <= few
+
+
+def _differ_both_ways(one: str, other: str) -> bool:
+    """Whether each text has more of some letter than the other one."""
+    more = [one.count(letter) - other.count(letter) for letter in "etaoins"]
+    return min(more) < 0 < max(more)
 
 
 @lru_cache(maxsize=128)

@@ -323,9 +323,14 @@ def _matches(legs: Retrievers, question: AnalyzedQuery, rid: str) -> bool:
     return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
 
 
-def _with_counts(groups: Sequence[Ranked], by: str, looked_at: int) -> list[Ranked]:
-    """The groups, each of several passages with a step that counts them; it moves nothing."""
-    return [_with_count(group, by, looked_at) if group.others else group for group in groups]
+def _in_groups(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """The groups of a ranking, each of several passages with a step that counts them; it moves nothing."""
+    by = context.plan.group
+    return [_with_count(group, by, len(ranking)) if group.others else group for group in grouped(ranking, by)]
+
+
+def _with_scores(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    return [entry for entry in ranking if entry.score >= context.least]
 
 
 def _with_count(group: Ranked, by: str, looked_at: int) -> Ranked:
@@ -345,15 +350,7 @@ STEPS = (
     PlanStep("superseded", _has_versions, _demote_superseded),
     PlanStep("newer", _has_versions, _put_newer_first),
     PlanStep("sentences", _is_asked_in_words, _by_sentences),
-    PlanStep(
-        "min_score",
-        lambda context: context.least > 0,
-        lambda ranking, context: [entry for entry in ranking if entry.score >= context.least],
-    ),
+    PlanStep("min_score", lambda context: context.least > 0, _with_scores),
     PlanStep("collapse", lambda context: context.joins, _join_twins),
-    PlanStep(
-        "group",
-        lambda context: context.plan.group != "none",
-        lambda ranking, context: _with_counts(grouped(ranking, context.plan.group), context.plan.group, len(ranking)),
-    ),
+    PlanStep("group", lambda context: context.plan.group != "none", _in_groups),
 )

@@ -20,6 +20,7 @@ from findling.domain.errors import (
     StoreDamagedError,
     WorkspaceError,
 )
+from findling.stores.validation import batched
 
 BUSY_SECONDS = 30.0
 """The patience of one connection with another."""
@@ -112,8 +113,7 @@ def rows_in(connection: sqlite3.Connection, statement: str, values: Iterable[Any
     listed = list(values)
     if len(listed) <= _VALUES_PER_STATEMENT:
         return _rows_in(connection, statement, listed)
-    starts = range(0, len(listed), _VALUES_PER_STATEMENT)
-    batches = (listed[start : start + _VALUES_PER_STATEMENT] for start in starts)
+    batches = batched(listed, _VALUES_PER_STATEMENT)
     return chain.from_iterable(_rows_in(connection, statement, batch) for batch in batches)
 
 

@@ -99,7 +99,7 @@ def empty_words(words: Sequence[str]) -> list[bool]:
     """
     rows = [phrase_terms(word) for word in words]
     language = question_language(" ".join(words))
-    small, requests = map(set, function_words()[language])
+    small, requests = _small_words(language)
     lower = [word.islower() for word in words]
     said: list[bool] = []
     is_begin = True  # `how do I What are`: a capital behind words of a request begins the question
@@ -112,6 +112,12 @@ def empty_words(words: Sequence[str]) -> list[bool]:
     return said
 
 
+@cache
+def _small_words(language: str) -> tuple[frozenset[str], ...]:
+    # Kept: to make sets of 270 words took a fiftieth of a question.
+    return tuple(map(frozenset, function_words()[language]))
+
+
 def question_begin(words: Sequence[str]) -> int:
     """The number of words by which a question only asks for an answer: `can you tell me` of `… where it lies`."""
     rows = [phrase_terms(word) for word in words]
@@ -120,7 +126,7 @@ def question_begin(words: Sequence[str]) -> int:
     return max((at for at in range(lead) if not _special("asking").isdisjoint(rows[at])), default=0)
 
 
-def _is_empty(word: str, row: Sequence[str], empty: set[str]) -> bool:
+def _is_empty(word: str, row: Sequence[str], empty: Collection[str]) -> bool:
     # One letter is the end of a contraction, or a name such as the language D.
     is_cut = len(row) > 1 and not word.isalnum()
     return bool(row) and "`" not in word and all(term in empty or (is_cut and len(term) == 1) for term in row)
@@ -136,7 +142,7 @@ def _is_name(word: str, is_first: bool, lower: Sequence[bool], language: str) ->
     return is_title and word.lower() not in _special("articles") and 2 * sum(lower) > len(lower) - 1
 
 
-def _request_end(rows: Sequence[Sequence[str]], said: Sequence[bool], requests: set[str]) -> int:
+def _request_end(rows: Sequence[Sequence[str]], said: Sequence[bool], requests: frozenset[str]) -> int:
     """The end of the request that a question begins with: behind the last small word, articles aside."""
     end = 0
     for at, row in enumerate(rows):

@@ -1,8 +1,8 @@
-"""Domain values as rows of any SQL store, and checksums that reveal a turned bit."""
+"""Domain values as rows of any SQL store, checksums that reveal a turned bit, and the promises between its tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NoReturn
 from zlib import crc32
@@ -203,3 +203,58 @@ def tell_changed(what: str) -> NoReturn:
 def tell_lost(what: str) -> NoReturn:
     """Raise StoreDamagedError for something that is gone."""
     raise StoreDamagedError(f"{what} is lost", hint="findling index --rebuild")
+
+
+MOST_PROBLEMS = 20
+"""Problems of a kind that are named: a damaged store would otherwise list every chunk."""
+
+
+def _lone(named: str, table: str, other: str, match: str) -> str:
+    """A query for the rows of a table to which none of another one belongs."""
+    return f"SELECT {named} FROM {table} one WHERE NOT EXISTS (SELECT 1 FROM {other} WHERE {match})"
+
+
+_OF_CHUNKS = "SELECT cid, rid FROM chunks c JOIN resources r ON r.id = c.resource WHERE"
+
+PROMISES = (
+    (
+        "chunk {} belongs to a resource that is not there",
+        _lone("cid", "chunks", "resources", "resources.id = one.resource"),
+    ),
+    ("resource {} has no text", _lone("rid", "resources", "bodies", "bodies.id = one.id")),
+    ("text {} belongs to a resource that is not there", _lone("id", "bodies", "resources", "resources.id = one.id")),
+    ("chunk {} of {} lies outside its text", f'{_OF_CHUNKS} start < 0 OR "end" < start OR "end" > characters'),
+    ("chunk {} of {} is newer than its resource", f"{_OF_CHUNKS} c.seq > r.seq"),
+    (
+        "{} carries change {}, which is above the latest",
+        "SELECT rid, seq FROM (SELECT rid, seq FROM resources UNION ALL SELECT rid, seq FROM deleted"
+        " UNION ALL SELECT rid, seq FROM dropped) AS changed WHERE seq > (SELECT seq FROM header)",
+    ),
+    ("{} is both stored and deleted", "SELECT rid FROM resources WHERE rid IN (SELECT rid FROM deleted)"),
+    ("vector {} belongs to a model that is not there", _lone("mark", "vectors", "models", "models.id = one.model")),
+    (
+        "vector {} has {} bytes, those of its model {}",
+        "SELECT mark, length(vector), width FROM vectors JOIN models ON id = model WHERE length(vector) <> width",
+    ),
+    (
+        "model {} counts {} chunks with a vector, there are {}",
+        "SELECT fingerprint, covered, counted FROM (SELECT fingerprint, covered, (SELECT count(*) FROM vectors v"
+        " JOIN chunks c ON c.digest = v.digest WHERE v.model = m.id) AS counted FROM models m) AS found"
+        " WHERE covered <> counted",
+    ),
+    ("wish {} is for a chunk that is not there", _lone("cid", "wanted", "chunks", "chunks.cid = one.cid")),
+)
+"""The promises between the tables: sentences with the columns of what breaks one, and the queries that find that."""
+
+SUMMED = (
+    ("the relation {0} {1} {2}", "subject, relation, object", "relations"),
+    ("the term {2!r} of the glossary", GLOSSARY_COLUMNS, "glossary"),
+)
+"""Small tables whose rows have checksums: the name of a row, its columns, and the table."""
+
+
+def wrong_rows(name: str, rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """The rows that are not what was written; each ends in its checksum."""
+    for *row, noted in rows:
+        if row_sum(row) != noted:
+            yield f"{name.format(*row)} is not what was written"

@@ -22,6 +22,7 @@ from findling.service.workspace.workspace import (
     pointer_of,
     refuse_link,
 )
+from findling.stores import filesystem
 from findling.stores.filesystem import FileErrors, make_private, sync_folder, write_whole
 from findling.stores.lock import WriteLock
 
@@ -115,7 +116,7 @@ def discard(folder: Path, home: Path) -> None:
     """Delete a folder: at once under its own name, then file by file. Raises ReadOnlyError when that is not allowed."""
     doomed = _aside(folder, home, "deleted")
     with FileErrors(folder):
-        _delete(doomed)
+        filesystem.discard(doomed)  # as far as possible: another process may be deleting it, too
         folder.rename(doomed)
         sync_folder(doomed.parent)
         if doomed.is_symlink():
@@ -139,7 +140,7 @@ def drafted(target: Path, home: Path) -> Iterator[Path]:
             yield draft
             put_in_place(draft, target)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        filesystem.discard(draft)
 
 
 def _tidy(home: Path) -> None:
@@ -149,15 +150,7 @@ def _tidy(home: Path) -> None:
         # The note itself stays: its folder may be on a disk that is absent for a moment.
         left += [_aside(folder, home, "new"), _aside(folder, home, "deleted")]
     for folder in left:
-        _delete(folder)
-
-
-def _delete(path: Path) -> None:
-    """Delete as much as possible: another process may be deleting it, too. Of a link, only the link goes."""
-    if path.is_symlink():
-        path.unlink(missing_ok=True)
-    else:
-        shutil.rmtree(path, ignore_errors=True)
+        filesystem.discard(folder)
 
 
 def _aside(folder: Path, home: Path, state: str) -> Path:

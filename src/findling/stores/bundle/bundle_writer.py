@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.stores.bundle.bundle import FILES, KIND, MANIFEST, SCHEMA_VERSION, is_bundle
 from findling.stores.bundle.jsonl_records import Record, create_file, encode
-from findling.stores.filesystem import FileErrors, sync_folder
+from findling.stores.filesystem import FileErrors, discard, sync_folder
 
 Part = tuple[str, Iterable[Record]]
 """The name of a file, and what its lines hold."""
@@ -41,7 +40,7 @@ def write_bundle(
     check_target(target, force)
     adding = _archive if target.suffix.lower() == ".zip" else _folder
     files: dict[str, Record] = {}
-    with FileErrors(target), adding(target) as add:
+    with FileErrors(target), _drafted(target) as draft, adding(draft) as add:
         for name, records in parts:
             digest, size, lines = sha256(), 0, 0
 
@@ -77,9 +76,25 @@ def check_target(target: Path, force: bool) -> None:
 
 
 @contextmanager
-def _folder(target: Path) -> Iterator[_Add]:
+def _drafted(target: Path) -> Iterator[Path]:
+    """The path of a draft, which takes the place of the target as a whole; after a failure nothing is left of it."""
     draft, old = _beside(target, "partial"), _beside(target, "old")
-    _discard(draft)
+    discard(draft)
+    try:
+        yield draft
+        discard(old)
+        if target.exists() and (target.is_dir() or draft.is_dir()):  # a file takes the place of a file in one step
+            target.rename(old)
+        draft.replace(target)
+        sync_folder(target.parent)
+        discard(old)
+    except BaseException:
+        discard(draft)
+        raise
+
+
+@contextmanager
+def _folder(draft: Path) -> Iterator[_Add]:
     draft.mkdir(mode=0o700)
 
     def add(name: str, lines: Iterable[bytes]) -> None:
@@ -88,52 +103,26 @@ def _folder(target: Path) -> Iterator[_Add]:
             file.flush()
             os.fsync(file.fileno())
 
-    try:
-        yield add
-        sync_folder(draft)
-        _discard(old)
-        if target.exists():
-            target.rename(old)
-        draft.rename(target)
-        sync_folder(target.parent)
-        _discard(old)
-    except BaseException:
-        _discard(draft)
-        raise
+    yield add
+    sync_folder(draft)
 
 
 @contextmanager
-def _archive(target: Path) -> Iterator[_Add]:
-    draft = _beside(target, "partial")
-    try:
-        with os.fdopen(create_file(draft), "w+b") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+def _archive(draft: Path) -> Iterator[_Add]:
+    with os.fdopen(create_file(draft), "w+b") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
 
-                def add(name: str, lines: Iterable[bytes]) -> None:
-                    member = zipfile.ZipInfo(name, _EPOCH)
-                    member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
-                    with archive.open(member, "w", force_zip64=True) as opened:
-                        opened.writelines(lines)
+            def add(name: str, lines: Iterable[bytes]) -> None:
+                member = zipfile.ZipInfo(name, _EPOCH)
+                member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+                with archive.open(member, "w", force_zip64=True) as opened:
+                    opened.writelines(lines)
 
-                yield add
-            file.flush()
-            os.fsync(file.fileno())
-        if target.is_dir():
-            _discard(target)  # an empty folder: `check_target` has looked
-        draft.replace(target)
-        sync_folder(target.parent)
-    except BaseException:
-        _discard(draft)
-        raise
+            yield add
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _beside(target: Path, state: str) -> Path:
     """The path of a draft; it has one name, so that drafts of killed processes never pile up."""
     return target.absolute().with_name(f".{target.name}.{state}")
-
-
-def _discard(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from findling.domain.backends import KEYWORD, VIEWS
 from findling.domain.errors import CorruptError
 from findling.domain.ports import LegIndex
-from findling.stores.filesystem import file_size, sync_folder
+from findling.stores.filesystem import discard, file_size, sync_folder
 from findling.stores.keyword.class_segments import discard_classes
 from findling.stores.keyword.segment_files import unsound_part
 from findling.stores.local.legs import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, folder_legs
@@ -122,10 +122,7 @@ def remove_stale(folder: Path, *, store_id: str, unit: str, models: frozenset[st
     gone = []
     for path in _stale(folder, store_id, unit, models):
         gone.append(path.name)
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        discard(path)
     views = folder / VIEWS
     return gone + [f"{VIEWS}/{name}" for name in discard_classes(views, _unused(views.glob("*/")))]
 

@@ -101,8 +101,8 @@ def write_snapshot(
         damage = find_damage(part)
         if damage and not keeps_damage:
             raise CorruptError(f"{store} is damaged: {'; '.join(damage)}; no snapshot was made")
-        made = _account(part, path, "; ".join(damage))
-        write_whole(_description_of(path), _described(made))
+        values = _described(part, "; ".join(damage))
+        write_whole(_description_of(path), (json.dumps(values, indent=2) + "\n").encode())
         try:
             with FileErrors(path):
                 part.replace(path)
@@ -113,7 +113,7 @@ def write_snapshot(
             raise
     finally:
         part.unlink(missing_ok=True)
-    return made
+    return _snapshot(path, values)
 
 
 def find_snapshots(folder: Path) -> list[Snapshot]:
@@ -213,26 +213,27 @@ def _check_target(path: Path) -> None:
         ) from error
 
 
-def _account(part: Path, path: Path, damage: str) -> Snapshot:
-    """The description of a copy that is about to get its name."""
+def _described(part: Path, damage: str) -> dict[str, Any]:
+    """The description of a copy, as it stands in its file."""
     header, counts = read_facts(part)
-    return Snapshot(
-        path.name.removesuffix(SUFFIX),
-        path,
-        datetime.now(UTC).timestamp(),
-        part.stat().st_size,
-        header.seq,
-        counts,
-        _digest(part),
-        header.format,
-        __version__,
-        f"{OF_DAMAGED}{damage}" if damage else "",
-    )
+    return {
+        "createdAt": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "seq": header.seq,
+        "counts": counts,
+        "bytes": part.stat().st_size,
+        "sha256": _digest(part),
+        "format": header.format,
+        "version": __version__,
+        **({"damage": damage} if damage else {}),
+    }
 
 
 def _read_description(path: Path) -> Snapshot:
     """A snapshot by its description. Raises FileNotFoundError, and `_UNREADABLE` for a foreign file."""
-    values: dict[str, Any] = read_json(_description_of(path).read_bytes())
+    return _snapshot(path, read_json(_description_of(path).read_bytes()))
+
+
+def _snapshot(path: Path, values: Mapping[str, Any]) -> Snapshot:
     return Snapshot(
         path.name.removesuffix(SUFFIX),
         path,
@@ -249,20 +250,6 @@ def _read_description(path: Path) -> Snapshot:
 
 def _store_bytes(store: Path) -> int:
     return sum(file.stat().st_size for file in (store, store.with_name(f"{store.name}-wal")) if file.exists())
-
-
-def _described(made: Snapshot) -> bytes:
-    values = {
-        "createdAt": datetime.fromtimestamp(made.created_at, UTC).isoformat(timespec="microseconds"),
-        "seq": made.seq,
-        "counts": dict(made.counts),
-        "bytes": made.size_bytes,
-        "sha256": made.sha256,
-        "format": made.format,
-        "version": made.version,
-        **({"damage": made.problem.removeprefix(OF_DAMAGED)} if made.problem else {}),
-    }
-    return (json.dumps(values, indent=2) + "\n").encode()
 
 
 def _description_of(path: Path) -> Path:

@@ -195,18 +195,35 @@ def _member(text: str, holder: _JsonObject, name: str) -> _JsonMember | None:
 
 
 def _object(text: str, start: int) -> _JsonObject:
+    """The object at an offset. What its members hold is checked on the way; without recursion, as it may be deep."""
     members: list[_JsonMember] = []
-    at = _next(text, start + 1)
-    while text[at : at + 1] != "}":
-        name, value = _key(text, at)
-        end = _end_of_value(text, value)
-        behind = _next(text, end)
-        comma = behind if text[behind : behind + 1] == "," else -1
-        members.append(_JsonMember(name, at, value, end, comma))
-        at = _next(text, behind + 1) if comma >= 0 else behind
-        if comma < 0 and text[at : at + 1] != "}":
+    closers, at, begun = ["}"], _next(text, start + 1), ("", 0, 0)
+    while True:
+        if text[at : at + 1] == closers[-1]:
+            closers.pop()
+            at += 1
+            if not closers:
+                return _JsonObject(start, at, members)
+        else:
+            if closers[-1] == "}":
+                name, value = _key(text, at)
+                begun = (name, at, value) if len(closers) == 1 else begun
+                at = value
+            if closer := {"{": "}", "[": "]"}.get(text[at : at + 1]):
+                closers.append(closer)
+                at = _next(text, at + 1)
+                continue
+            found = _STRING.match(text, at) or _SCALAR.match(text, at)
+            if found is None:
+                raise _unexpected(text, at)
+            at = found.end()
+        behind = _next(text, at)
+        has_comma = text[behind : behind + 1] == ","
+        if len(closers) == 1:
+            members.append(_JsonMember(*begun, at, behind if has_comma else -1))
+        at = _next(text, behind + 1) if has_comma else behind
+        if not has_comma and text[at : at + 1] != closers[-1]:
             raise _unexpected(text, at)
-    return _JsonObject(start, at + 1, members)
 
 
 def _key(text: str, at: int) -> tuple[str, int]:
@@ -216,37 +233,6 @@ def _key(text: str, at: int) -> tuple[str, int]:
     if found is None or text[colon : colon + 1] != ":":
         raise _unexpected(text, colon)
     return json.loads(found.group()), _next(text, colon + 1)
-
-
-def _end_of_value(text: str, at: int) -> int:
-    """The end of a value, which is checked on the way; without recursion, since a file may nest as it likes."""
-    closers: list[str] = []
-    while True:
-        mark = text[at : at + 1]
-        if mark in ("{", "["):
-            closers.append("}" if mark == "{" else "]")
-            at = _next(text, at + 1)
-            if text[at : at + 1] != closers[-1]:
-                at = _key(text, at)[1] if mark == "{" else at
-                continue
-        else:
-            found = _STRING.match(text, at) or _SCALAR.match(text, at)
-            if found is None:
-                raise _unexpected(text, at)
-            at = found.end()
-        while closers:
-            at = _next(text, at)
-            if text[at : at + 1] == ",":
-                at = _next(text, at + 1)
-                if text[at : at + 1] != closers[-1]:
-                    at = _key(text, at)[1] if closers[-1] == "}" else at
-                    break
-            if text[at : at + 1] != closers[-1]:
-                raise _unexpected(text, at)
-            closers.pop()
-            at += 1
-        else:
-            return at
 
 
 def _next(text: str, at: int) -> int:

@@ -10,7 +10,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
 
-from findling.domain.errors import BusyError, FindlingError, OverdueError
+from findling.domain.errors import BusyError, FindlingError
 from findling.domain.values import counted
 
 _Result = TypeVar("_Result")
@@ -50,21 +50,16 @@ class WorkLine:
         """The amount of work that has a thread, also when nobody waits for it any more."""
         return self._running
 
-    async def run(self, work: Callable[[], _Result], *, timeout_s: float | None = None) -> _Result:
+    async def run(self, work: Callable[[], _Result]) -> _Result:
         """Return or raise what `work` does, in a thread that sees the caller's context variables.
 
-        Raises BusyError when the line is full, what `closed` makes when it is closed, and OverdueError when there is no
-        result after `timeout_s`. Work that nobody waits for any more is dropped when it has not begun; otherwise it
-        goes on, and its place stays taken until it ends.
+        Raises BusyError when the line is full, and what `closed` makes when it is closed. Work that nobody waits for
+        any more is dropped when it has not begun; otherwise it goes on, and its place stays taken until it ends.
         """
         future = self._submit(work)
         waiter = asyncio.wrap_future(future)
         try:
-            await asyncio.wait((waiter,), timeout=timeout_s)
-            if not waiter.done():
-                raise OverdueError(
-                    f"there was no answer within {timeout_s:g} s", hint="ask for less, or allow more time"
-                )
+            await asyncio.wait((waiter,))
             if waiter.cancelled():
                 raise self._closed()
             return waiter.result()

@@ -106,13 +106,7 @@ class LazyLeg(Generic[_Leg]):
 
         `latest` is the latest change of what a caller with limited rights sees.
         """
-        leg: Any = None
-        try:
-            leg = self.opened(store) if self.is_able else None
-        except StoreDamagedError:
-            raise
-        except CorruptError:
-            self._is_damaged = True
+        leg: Any = self._sound(store)
         if leg is None or leg.seq() != store.seq():
             self._want()
         return leg if leg is None or numbers is None else leg.within(numbers)
@@ -157,16 +151,15 @@ class LazyLeg(Generic[_Leg]):
         self.close()
         if anew or self._is_damaged:
             self.at_place.discard()
-        store_id = store.get_meta("store_id") or ""
-        try:
-            with closing(self.at_place.open(store_id)) as leg:
-                catch_up(store, leg)
-        except StoreDamagedError:
-            raise
-        except CorruptError:
-            self.at_place.discard()
-            with closing(self.at_place.open(store_id)) as leg:
-                catch_up(store, leg)
+        for is_last in (False, True):
+            try:
+                with closing(self.at_place.open(store.get_meta("store_id") or "")) as leg:
+                    catch_up(store, leg)
+                    break
+            except CorruptError as error:
+                if is_last or isinstance(error, StoreDamagedError):
+                    raise
+                self.at_place.discard()
         self._is_damaged = self.was_asked = self.is_refused = False
 
     def rebuild_if_open(self) -> None:
@@ -180,6 +173,16 @@ class LazyLeg(Generic[_Leg]):
             leg, self._leg = self._leg, None
         if leg is not None:
             leg.close()
+
+    def _sound(self, at: TruthStore | None = None) -> _Leg | None:
+        """The leg as `opened` gives it; None for one that cannot be read, which is noted. Raises StoreDamagedError."""
+        try:
+            return self.opened(at)
+        except CorruptError as error:
+            if isinstance(error, StoreDamagedError):
+                raise
+            self._is_damaged = True
+            return None
 
     def _want(self, least: int = 0) -> None:
         """Note that the leg is wanted, unless there is less text than that."""
@@ -256,17 +259,12 @@ class GraphIndex(LazyLeg[GraphLeg]):
         """
         if not self.is_able:
             return GraphAtHand(None)
-        try:
-            leg = self.opened(store)
-        except StoreDamagedError:
-            raise
-        except CorruptError:
-            self._is_damaged = True
-            self._want()
-            return self._not_yet()
+        leg = self._sound(store)
         self._behind = 0 if leg is None else store.seq() - leg.seq()
         if leg is None or self._behind:
             self._want()
+        if leg is None and self._is_damaged:
+            return self._not_yet()
         rows = leg if numbers is None else self._within(leg, frozenset(numbers), latest)
         return self._not_yet() if rows is None else GraphAtHand(rows)
 

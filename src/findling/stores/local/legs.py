@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.backends import EXACT, GRAPH, KEYWORD, VECTORS, VIEWS
 from findling.domain.errors import CorruptError
@@ -13,7 +13,6 @@ from findling.domain.errors import CorruptError
 if TYPE_CHECKING:
     from findling.domain.backends import GraphLeg, LimitedLegs, VectorTable
     from findling.domain.ports import LegIndex
-    from findling.stores.keyword.segment_files import LegState
     from findling.stores.vectors.vector_files import MatrixHeader
 
 STORE_FILE = "index.sqlite"
@@ -41,8 +40,16 @@ def forget_identity(folder: Path) -> None:
         (folder / IDENTITY_FILE).unlink(missing_ok=True)
 
 
+class LegFiles(NamedTuple):
+    """A leg on this host: its folder, the mark of what it was made for and how, and the change it has reached."""
+
+    folder: Path
+    owner: str
+    seq: int
+
+
 class FolderLegs:
-    """A part of `LegStore`: legs in folders whose names begin with `name`. A kind says how one is opened."""
+    """A part of `LegStore`: legs in folders whose names begin with `name`. A kind says how one is read and opened."""
 
     name = ""
     open: Any
@@ -65,11 +72,24 @@ class FolderLegs:
         """Whether there is a folder, of whatever store or version."""
         return self.folder(key).exists()
 
+    def owner(self, store_id: str, key: str = "") -> str:
+        """The mark of a leg of a store, as this version makes it."""
+        return ""
+
+    def found(self, folder: Path) -> LegFiles | None:
+        """The leg in a folder, whatever it was made for. Raises CorruptError or ValueError for a damaged one."""
+        return None
+
+    def leg_at(self, folder: Path) -> LegFiles | None:
+        """The same; None for a damaged one, which opening it reports."""
+        with suppress(CorruptError, ValueError):
+            return self.found(folder)
+        return None
+
     def state(self, store_id: str, key: str = "") -> Mapping[str, int]:
         """The numbers of its last commit; none without a leg of this store."""
-        with suppress(CorruptError), closing(self.open(store_id, key)) as leg:
-            return {"seq": leg.seq()}
-        return {}
+        leg = self.leg_at(self.folder(key))
+        return {"seq": leg.seq} if leg is not None and leg.owner == self.owner(store_id, key) else {}
 
     def discard(self, key: str | None = None) -> None:
         """Delete the leg of a key, or all of this kind."""
@@ -118,10 +138,16 @@ class KeywordLegs(FolderLegs):
     def folder(self, key: str = "") -> Path:
         return self._base / (self.name if key in ("", "chunk") or self.name == EXACT else f"{self.name}-{key}")
 
-    def owner(self, store_id: str, key: str) -> str:
+    def owner(self, store_id: str, key: str = "") -> str:
         from findling.stores.keyword.segment_files import made_for
 
         return made_for(store_id, key)
+
+    def found(self, folder: Path) -> LegFiles | None:
+        from findling.stores.keyword.segment_files import read_state
+
+        state = read_state(folder)
+        return LegFiles(folder, state.note.made_for, state.seq) if state is not None else None
 
     def at(self, folder: Path, store_id: str, key: str) -> Any:
         from findling.stores.keyword.leg import TantivyLeg
@@ -139,10 +165,6 @@ class KeywordLegs(FolderLegs):
         DamageGuard(folder, self.label).check()
         return self.at(folder, store_id, key)
 
-    def state(self, store_id: str, key: str = "") -> Mapping[str, int]:
-        found = self._state(key)
-        return {"seq": found.seq} if found is not None and found.note.made_for == self.owner(store_id, key) else {}
-
     def rewritten(self, store_id: str, key: str, full: bool, fill: Callable[[LegIndex], object]) -> Iterator[str]:
         from findling.stores.filesystem import discard
         from findling.stores.keyword.merge import adopt_index, count_entries
@@ -159,20 +181,13 @@ class KeywordLegs(FolderLegs):
                 discard(fresh)
             yield self.label
 
-    def _state(self, key: str) -> LegState | None:
-        from findling.stores.keyword.segment_files import read_state
-
-        with suppress(ValueError):  # opening it reports the damage
-            return read_state(self.folder(key))
-        return None
-
 
 class ExactLegs(KeywordLegs):
     """The exact leg, an index of the same kind."""
 
     name = EXACT
 
-    def owner(self, store_id: str, key: str) -> str:
+    def owner(self, store_id: str, key: str = "") -> str:
         from findling.stores.keyword.exact_leg import exact_owner
 
         return exact_owner(store_id)
@@ -183,9 +198,9 @@ class ExactLegs(KeywordLegs):
         return TrigramLeg.open(folder, store_id=store_id)
 
     def foreign(self, store_id: str, keys: Collection[str]) -> Iterator[Path]:
-        found = self._state("")
-        if found is not None and found.note.made_for != self.owner(store_id, ""):
-            yield self.folder()
+        leg = self.leg_at(self.folder())
+        if leg is not None and leg.owner != self.owner(store_id):
+            yield leg.folder
 
 
 class GraphLegs(FolderLegs):
@@ -193,17 +208,27 @@ class GraphLegs(FolderLegs):
 
     name = GRAPH
 
-    def open(self, store_id: str, key: str = "", size: int = 0) -> GraphLeg:
-        from findling.stores.graph.graph_leg import EntityGraph, graph_owner
+    def owner(self, store_id: str, key: str = "") -> str:
+        from findling.stores.graph.graph_leg import graph_owner
 
-        self._prepare(self.folder(), graph_owner(store_id))
+        return graph_owner(store_id)
+
+    def found(self, folder: Path) -> LegFiles | None:
+        from findling.stores.graph.graph_file import read_graph
+
+        graph = read_graph(folder)
+        return LegFiles(folder, graph.owner, graph.seq) if graph is not None else None
+
+    def open(self, store_id: str, key: str = "", size: int = 0) -> GraphLeg:
+        from findling.stores.graph.graph_leg import EntityGraph
+
+        self._prepare(self.folder(), self.owner(store_id))
         return EntityGraph.open(self.folder(), store_id=store_id)
 
     def foreign(self, store_id: str, keys: Collection[str]) -> Iterator[Path]:
         from findling.stores.graph.graph_file import is_foreign
-        from findling.stores.graph.graph_leg import graph_owner
 
-        if self.exists() and is_foreign(self.folder(), graph_owner(store_id)):
+        if self.exists() and is_foreign(self.folder(), self.owner(store_id)):
             yield self.folder()
 
     def _damaged(self, folder: Path) -> list[str]:
@@ -222,11 +247,24 @@ class VectorLegs(FolderLegs):
 
         return self._base / f"{self.name}-{blake2b(key.encode(), digest_size=6).hexdigest()}"
 
+    def owner(self, store_id: str, key: str = "") -> str:
+        from findling.stores.vectors.vector_files import LAYOUT
+
+        return f"{LAYOUT}|{store_id}|{key}"
+
+    def found(self, folder: Path) -> LegFiles | None:
+        """The leg in a folder; none for vectors of a model, which the truth keeps."""
+        from findling.stores.vectors.vector_files import LAYOUT, read_header
+
+        header = read_header(folder)
+        if header is None or "mark" in header.state:
+            return None
+        return LegFiles(folder, f"{LAYOUT}|{header.made_for}", header.state.get("seq", 0))
+
     def open(self, store_id: str, key: str = "", size: int = 0) -> VectorTable:
-        from findling.stores.local.leg_files import vector_owner
         from findling.stores.vectors.vector_matrix import VectorMatrix
 
-        self._prepare(self.folder(key), vector_owner(store_id, key))
+        self._prepare(self.folder(key), self.owner(store_id, key))
         return VectorMatrix.open(self.folder(key), made_for=f"{store_id}|{key}", dimensions=size)
 
     def state(self, store_id: str, key: str = "") -> Mapping[str, int]:
@@ -296,3 +334,9 @@ _KINDS: tuple[type[FolderLegs], ...] = (KeywordLegs, ExactLegs, GraphLegs, Vecto
 def folder_legs(base: Path, *prepare: Callable[[Path, str], object]) -> dict[str, FolderLegs]:
     """The legs of a workspace in its folder, by name."""
     return {kind.name: kind(base, *prepare) for kind in _KINDS}
+
+
+def legs_in(base: Path) -> Iterator[LegFiles]:
+    """The legs of a workspace that follow from its changes alone, as far as they can be read."""
+    for kind in folder_legs(base).values():
+        yield from (leg for folder in kind.folders() if (leg := kind.leg_at(folder)) is not None and leg.seq)

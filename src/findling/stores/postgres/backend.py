@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from findling.domain.backends import BackendLock, Capabilities, StoreIdentity
 from findling.domain.errors import NotIndexedError, ReadOnlyError, WorkspaceError
 from findling.stores.local.backend import LocalLegs
-from findling.stores.local.leg_files import leg_at, legs_in
+from findling.stores.local.legs import legs_in
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.places import parse_place
 
@@ -197,8 +197,8 @@ class PostgresBackend(LocalLegs):
         from findling.stores.lock import is_held
         from findling.stores.postgres.leg_copies import fetch
 
-        here = leg_at(folder)
-        if (here is not None and here.owner == owner and here.seq) or not is_held(self.folder / "write.lock"):
+        is_here = any((leg.folder, leg.owner) == (folder, owner) for leg in legs_in(self.folder))
+        if is_here or not is_held(self.folder / "write.lock"):
             return
         self._looked_for.add(folder.name)
         fetch(self._connections, folder, owner, self._fetching[1].seq())

@@ -25,7 +25,7 @@ from findling.stores.postgres.server.arrays import byteas
 from findling.stores.validation import batched
 
 if TYPE_CHECKING:
-    from findling.stores.local.leg_files import LegFiles
+    from findling.stores.local.legs import LegFiles
     from findling.stores.postgres.server.connections import PostgresConnections
 
 LEAST_CHANGES = 500

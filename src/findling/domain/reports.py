@@ -166,7 +166,7 @@ class MatchedFile(NamedTuple):
 
 
 @record(kw_only=True)
-class GrepAnswer:
+class GrepAnswer(JsonAnswer):
     """All files that match, in the order of their paths.
 
     `strategy` says how they were found, and `searched` in how many texts; `is_cut` that the answer is not complete.
@@ -228,7 +228,7 @@ class OutlinedDefinition(NamedTuple):
 
 
 @record(kw_only=True)
-class OutlineAnswer:
+class OutlineAnswer(JsonAnswer):
     """The definitions of one file, each before what it holds."""
 
     path: str

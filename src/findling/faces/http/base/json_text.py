@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from findling.domain.permissions import Caller
-from findling.domain.results import SCHEMA_VERSION, SearchAnswer
+from findling.domain.results import SCHEMA_VERSION, JsonAnswer, SearchAnswer
 from findling.domain.values import changed, plain
 from findling.service.server.search_process import PackedAnswer
 
@@ -22,6 +22,15 @@ JSON = "application/json"
 
 NO_STORE = {"cache-control": "no-store"}
 """For what depends on who asks and on what has changed meanwhile: nobody may keep it."""
+
+
+def text_of(answer: object, caller: Caller, root: str) -> bytes:
+    """Any answer of a client; its hits say the places of files to their owner alone."""
+    if isinstance(answer, SearchAnswer):
+        return answer_text(answer, caller, root)
+    if isinstance(answer, JsonAnswer):
+        return with_schema(answer.to_dict())
+    return report_text(answer) if isinstance(answer, Mapping) else with_schema(answer)
 
 
 def answer_text(answer: SearchAnswer, caller: Caller, root: str) -> bytes:

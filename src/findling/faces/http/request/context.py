@@ -27,7 +27,7 @@ from findling.domain.errors import DeniedError, FindlingError, InvalidValueError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import OFFERED
 from findling.domain.reports import IndexProgress
-from findling.faces.http.base.json_text import json_response, report_text
+from findling.faces.http.base.json_text import json_response, report_text, text_of
 from findling.faces.http.request.fair_queue import Shares
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine
@@ -180,12 +180,12 @@ class Asked(Served):
         """The same for work that changes something: it is waited for, however long it takes."""
         return await self.line.run(work)
 
-    async def answer(self, workspace: str, ask: Callable[[LocalClient], bytes], stage: str = "") -> Response:
-        """The response of a client of the workspace, run as `run` does."""
+    async def answer(self, workspace: str, ask: Callable[[LocalClient], object], stage: str = "") -> Response:
+        """The response with the answer of a client of the workspace, run as `run` does."""
 
         def work() -> bytes:
             with self.host.client(self.caller, workspace) as client:
-                return ask(client)
+                return text_of(ask(client), self.caller, str(client.root))
 
         return json_response(await self.run(work, stage=stage))
 

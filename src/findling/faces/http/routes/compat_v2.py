@@ -13,7 +13,6 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Hit
-from findling.faces.http.base.json_text import report_text
 from findling.faces.http.request.bodies import IN_BODY, QueryText, WorkspaceName
 from findling.faces.http.request.context import CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
@@ -70,10 +69,10 @@ async def search(body: SecondBody, asked: Reading) -> Response:
     filters = written_filters(path=[body.path.strip("/") or "."])
     request = SearchRequest(query=body.query, limit=body.limit, filters=filters, changes=body.changes())
 
-    def searched(client: LocalClient) -> bytes:
+    def searched(client: LocalClient) -> dict[str, Any]:
         started = time.perf_counter()
         answer = client.search(request)
-        told = {
+        return {
             "query": answer.query,
             "search_type": body.mode(),
             "strategy": answer.strategy,
@@ -82,7 +81,6 @@ async def search(body: SecondBody, asked: Reading) -> Response:
             "degraded": answer.degraded,
             "latency_ms": round((time.perf_counter() - started) * 1000, 3),
         }
-        return report_text(told)
 
     return await asked.answer(body.workspace, searched)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import blake2b
 from typing import Annotated, Any
 
@@ -10,10 +9,8 @@ from fastapi import APIRouter, Header, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from findling.domain.results import SearchAnswer
-from findling.faces.http.base.json_text import answer_text, report_text, with_schema
 from findling.faces.http.request.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
-from findling.faces.http.request.context import Asked, CheckedRoute, Reading
+from findling.faces.http.request.context import CheckedRoute, Reading
 from findling.faces.http.routes.openapi import (
     AnswerDocument,
     ExplanationDocument,
@@ -65,11 +62,9 @@ async def fetch(
     if_none_match: Annotated[str | None, Header(max_length=4_000)] = None,
 ) -> Response:
     """A document, or the passage of it that an id stands for, as the index holds it."""
-
-    def document(client: LocalClient) -> bytes:
-        return with_schema(client.fetch(id, context=parameters.lines))
-
-    response = await asked.answer(parameters.workspace, document, "fetch")
+    response = await asked.answer(
+        parameters.workspace, lambda client: client.fetch(id, context=parameters.lines), "fetch"
+    )
     # A weak one: the text may be sent compressed or not.
     tag = f'W/"{blake2b(response.body, digest_size=16).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "private, no-cache"}
@@ -83,7 +78,7 @@ async def fetch(
 async def explain(parameters: Annotated[ExplainParameters, Query()], asked: Reading) -> Response:
     """Why a document is in the answer to a question, or what keeps it out."""
     request, workspace = parameters.question(asked.caller)
-    return await asked.answer(workspace, lambda client: with_schema(client.explain(request, parameters.id)), "explain")
+    return await asked.answer(workspace, lambda client: client.explain(request, parameters.id), "explain")
 
 
 @router.get("/v1/similar/{id:path}", response_model=AnswerDocument)
@@ -93,7 +88,7 @@ async def similar(
     asked: Reading,
 ) -> Response:
     """The nearest neighbours of a document."""
-    return await _hits(asked, parameters, lambda client: client.similar(id, parameters.limit), "similar")
+    return await asked.answer(parameters.workspace, lambda client: client.similar(id, parameters.limit), "similar")
 
 
 @router.get("/v1/related", response_model=Report)
@@ -102,20 +97,14 @@ async def related(parameters: Annotated[RelatedParameters, Query()], asked: Read
 
     For one thing, the `names` and `documents` around it. `unknown` are things that nothing names.
     """
-
-    def connected(client: LocalClient) -> bytes:
-        answer = client.related(parameters.of, parameters.to, limit=parameters.limit, hops=parameters.hops)
-        return report_text(answer.to_dict())
-
-    return await asked.answer(parameters.workspace, connected, "related")
+    chosen = parameters.model_dump(exclude={"workspace"})
+    return await asked.answer(parameters.workspace, lambda client: client.related(**chosen), "related")
 
 
 @router.get("/v1/themes", response_model=ThemesDocument)
 async def themes(parameters: Annotated[ThemesParameters, Query()], asked: Reading) -> Response:
     """The themes of a workspace: groups of passages that name the same things, those with most documents first."""
-    return await asked.answer(
-        parameters.workspace, lambda client: with_schema(client.themes(parameters.limit)), "themes"
-    )
+    return await asked.answer(parameters.workspace, lambda client: client.themes(parameters.limit), "themes")
 
 
 @router.get("/v1/themes/{id:path}", response_model=AnswerDocument)
@@ -125,28 +114,19 @@ async def theme(
     asked: Reading,
 ) -> Response:
     """The best passages of the theme that a passage or a document belongs to."""
-    return await _hits(asked, parameters, lambda client: client.theme_passages(id, parameters.limit), "themes")
+    return await asked.answer(
+        parameters.workspace, lambda client: client.theme_passages(id, parameters.limit), "themes"
+    )
 
 
 @router.get("/v1/suggest", response_model=SuggestionsDocument)
 async def suggest(parameters: Annotated[SuggestParameters, Query()], asked: Reading) -> Response:
     """Completions of a text that is being typed."""
 
-    def completed(client: LocalClient) -> bytes:
-        return report_text({"text": parameters.q, "suggestions": client.suggest(parameters.q, parameters.limit)})
+    def completed(client: LocalClient) -> dict[str, object]:
+        return {"text": parameters.q, "suggestions": client.suggest(parameters.q, parameters.limit)}
 
     return await asked.answer(parameters.workspace, completed, "suggest")
-
-
-async def _hits(
-    asked: Asked, parameters: WorkspaceParameters, ask: Callable[[LocalClient], SearchAnswer], stage: str
-) -> Response:
-    """The response to a question whose answer has hits."""
-
-    def found(client: LocalClient) -> bytes:
-        return answer_text(ask(client), asked.caller, str(client.root))
-
-    return await asked.answer(parameters.workspace, found, stage)
 
 
 def _names(header: str, tag: str) -> bool:

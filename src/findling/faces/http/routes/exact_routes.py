@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -13,11 +12,9 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
 from findling.domain.reports import GrepRequest
 from findling.domain.strangers import LONGEST_PATTERN, checked_pattern
-from findling.faces.http.base.json_text import report_text
 from findling.faces.http.request.bodies import WorkspaceParameters
-from findling.faces.http.request.context import Asked, CheckedRoute, Reading
+from findling.faces.http.request.context import CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
-from findling.service.engine.client import LocalClient
 
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
@@ -91,31 +88,24 @@ class OutlineParameters(WorkspaceParameters):
 async def grep(parameters: Annotated[GrepParameters, Query()], asked: Reading) -> Response:
     """All lines that match: `files` with `path`, `total` and `lines`; `is_cut` says that there may be more."""
     request = parameters.request(asked.caller)
-    return await _reported(asked, parameters, lambda client: client.grep(request), "grep")
+    return await asked.answer(parameters.workspace, lambda client: client.grep(request), "grep")
 
 
 @router.get("/v1/glob", response_model=Report)
 async def glob(parameters: Annotated[GlobParameters, Query()], asked: Reading) -> Response:
     """All indexed files that a glob matches: `files` with `path` and `updated_at`; `total` counts all of them."""
     chosen = parameters.model_dump(exclude={"workspace", "glob"})
-    return await _reported(asked, parameters, lambda client: client.glob(parameters.glob, **chosen), "glob")
+    return await asked.answer(parameters.workspace, lambda client: client.glob(parameters.glob, **chosen), "glob")
 
 
 @router.get("/v1/refs", response_model=Report)
 async def refs(parameters: Annotated[RefsParameters, Query()], asked: Reading) -> Response:
     """All lines of code with a name: `references` with `path`, `line`, `kind`, `symbol` and `text`."""
     chosen = parameters.model_dump(exclude={"workspace", "name"})
-    return await _reported(asked, parameters, lambda client: client.refs(parameters.name, **chosen), "refs")
+    return await asked.answer(parameters.workspace, lambda client: client.refs(parameters.name, **chosen), "refs")
 
 
 @router.get("/v1/outline", response_model=Report)
 async def outline(parameters: Annotated[OutlineParameters, Query()], asked: Reading) -> Response:
     """The definitions of a file: `name`, `line`, `end`, `level` and `signature` of each."""
-    return await _reported(asked, parameters, lambda client: client.outline(parameters.file), "outline")
-
-
-async def _reported(
-    asked: Asked, parameters: WorkspaceParameters, ask: Callable[[LocalClient], Any], stage: str
-) -> Response:
-    """The response of a client whose answer has a `to_dict`."""
-    return await asked.answer(parameters.workspace, lambda client: report_text(ask(client).to_dict()), stage)
+    return await asked.answer(parameters.workspace, lambda client: client.outline(parameters.file), "outline")

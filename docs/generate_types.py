@@ -48,6 +48,7 @@ from findling.service.index.documents import FetchedDocument, LinkedResource
 from findling.service.index.permissions import WorkspacePermissions
 from findling.service.upkeep.compaction import CompactReport
 from findling.service.upkeep.snapshots import RestoreReport, WorkspaceSnapshots
+from findling.service.workspace import scope
 from findling.stores.local.snapshot_files import Snapshot
 
 __all__ = ["json_page", "library_page", "modules_page"]
@@ -270,6 +271,10 @@ def _signature(function: Callable[..., Any], name: str) -> str:
             continue
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in pieces:
             pieces.append("*")
+        if (options := re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation))) is not None:
+            kinds = getattr(scope, options[1]).__annotations__
+            pieces += [f"{key}: {kind.__forward_arg__} = ..." for key, kind in kinds.items()]
+            continue
         prefix = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
         # A function has an address in its name, which differs from run to run.
         shown = "..." if callable(parameter.default) else repr(parameter.default)

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from findling.domain.errors import DeniedError, FindlingError, InvalidValueError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import OFFERED
 from findling.domain.reports import IndexProgress
-from findling.faces.http.base.json_text import json_response, report_text, text_of
+from findling.faces.http.base.json_text import json_response, text_of
 from findling.faces.http.request.fair_queue import Shares
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine
@@ -189,17 +189,17 @@ class Asked(Served):
 
         return json_response(await self.run(work, stage=stage))
 
-    async def report(self, workspace: str, tell: Callable[[Engine], Mapping[str, object]], stage: str = "") -> Response:
+    async def report(self, workspace: str, tell: Callable[[Engine], object], stage: str = "") -> Response:
         """The report on the engine of the workspace, run as `run` does."""
         return json_response(await self.run(partial(self._told, workspace, tell), stage=stage))
 
-    async def change(self, workspace: str, work: Callable[[Engine], Mapping[str, object]]) -> Response:
+    async def change(self, workspace: str, work: Callable[[Engine], object]) -> Response:
         """The report of work on the engine of the workspace that changes something, run as `write` does."""
         return json_response(await self.write(partial(self._told, workspace, work)))
 
-    def _told(self, workspace: str, tell: Callable[[Engine], Mapping[str, object]]) -> bytes:
+    def _told(self, workspace: str, tell: Callable[[Engine], object]) -> bytes:
         with self.host.opened(self.caller, workspace) as engine:
-            return report_text(tell(engine))
+            return text_of(tell(engine), self.caller, str(engine.root))
 
 
 async def _reading(request: Request) -> Asked:

@@ -86,12 +86,7 @@ async def recall(parameters: Annotated[RecallParameters, Query()], asked: Readin
 @router.get("/review", response_model=Report)
 async def review(parameters: Annotated[WorkspaceParameters, Query()], asked: Owning) -> Response:
     """The pairs of memories that may not hold together, in `pairs`; `trouble` kept a language model from helping."""
-
-    def found(engine: Engine) -> dict[str, object]:
-        found = engine.memories.review()
-        return {"pairs": found.pairs, "trouble": found.trouble}
-
-    return await asked.change(parameters.workspace, found)
+    return await asked.change(parameters.workspace, lambda engine: engine.memories.review())
 
 
 @router.post("/review", response_model=Report)

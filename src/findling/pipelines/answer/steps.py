@@ -77,8 +77,9 @@ def _scale_account(found: Found, leg: KeywordLeg) -> dict[str, Any]:
 
 def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
     """The vectors that served an answer."""
-    speeds = {near.why for entry in page if (near := entry.candidate.of(SEMANTIC)) is not None}
-    speeds = speeds or {space.leg.speed for space in meaning.spaces[:1]}
+    # With vectors of one kind they are those of every hit, whose evidence is not made for that.
+    near = [entry.candidate.of(SEMANTIC) for entry in page] if len(meaning.spaces) > 1 else []
+    speeds = {one.why for one in near if one is not None} or {space.leg.speed for space in meaning.spaces[:1]}
     models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
     hosts = {model.host for model in (*models, meaning.reranker) if model is not None and model.host}
     return {

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from _blake2 import blake2b  # that of hashlib, without 3 ms of OpenSSL
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from functools import cache, partial
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from string import punctuation

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from findling.domain.queries import PROPERTIES, TEXT_FIELDS, All, Any, Node, Not, Same
@@ -199,8 +200,9 @@ class _Parser:
 
     def _conjunction(self, level: int) -> Node | None:
         nodes: list[Node | None] = []
+        ways = partial(self._joint, "pipe", Same, self._unary)
         while (kind := self._kind()) != "end" and not (kind == "close" and level):
-            nodes.append(self._alternatives(level) if kind in _BEGINNINGS else self._word_between(kind))
+            nodes.append(self._joint("OR", Any, ways, level) if kind in _BEGINNINGS else self._word_between(kind))
         return _joined(All, nodes)
 
     def _word_between(self, kind: str) -> Node | None:
@@ -219,12 +221,6 @@ class _Parser:
         else:
             self._remarks.notes.append(f"{raw} joins nothing here and is left out")
         return None
-
-    def _alternatives(self, level: int) -> Node | None:
-        return self._joint("OR", Any, self._ways, level)
-
-    def _ways(self, level: int) -> Node | None:
-        return self._joint("pipe", Same, self._unary, level)
 
     def _joint(
         self, joint: str, kind: type[Any | Same], operand: Callable[[int], Node | None], level: int
@@ -347,7 +343,7 @@ class _Parser:
             return _joined(Any, leaves)
         if "{" in raw and name in PROPERTIES and PROPERTIES[name].kind == "path":
             values = in_braces(values)
-        plain = [text for value in values if (text := self._value(value))]
+        plain = [*filter(None, map(self._value, values))]
         if name == "in" and plain and {*TEXT_FIELDS, "history"}.issuperset(map(str.lower, plain)):
             self._limit(plain, is_negative)
             return None

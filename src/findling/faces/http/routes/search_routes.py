@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -37,13 +38,13 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 @direct.post("/v1/search", response_model=AnswerDocument)
 async def search(body: SearchBody, asked: Reading) -> Response:
     """Answer a question."""
-    return json_response(await asked.run(lambda: searched(asked, body.question(asked.caller))))
+    return json_response(await asked.run(partial(searched, asked, body)))
 
 
 @direct.get("/v1/search", response_model=AnswerDocument)
 async def search_by_address(parameters: Annotated[SearchParameters, Query()], asked: Reading) -> Response:
     """Answer a question that is all in the address."""
-    return json_response(await asked.run(lambda: searched(asked, parameters.question(asked.caller))))
+    return json_response(await asked.run(partial(searched, asked, parameters)))
 
 
 @router.post("/v1/search/stream", responses=_STREAM, response_class=StreamingResponse)
@@ -63,9 +64,9 @@ async def stream_by_address(
     return await _streamed(asked, parameters.question(asked.caller), request)
 
 
-def searched(asked: Asked, question: PlacedRequest) -> bytes:
-    """The text of the answer to a question. Raises as `LocalClient.search` does."""
-    answer, root = _answered(asked, question)
+def searched(asked: Asked, given: SearchBody | SearchParameters) -> bytes:
+    """The text of the answer to a question. Raises as `LocalClient.search` does, and as `given.question`."""
+    answer, root = _answered(asked, given.question(asked.caller))
     return answer_text(answer, asked.caller, root)
 
 

@@ -126,6 +126,22 @@ def test_an_endless_expression_ends_once_for_all_hits_and_patterns(
 
 
 @PLACES
+def test_an_endless_expression_leaves_time_for_the_literal_behind_it(
+    engine: Engine, place: Callable[..., object]
+) -> None:
+    """`/[A-Z]{2,}_\\w+/ case:no OR "new_N"` said of both that not all texts were read."""
+    (engine.root / "endless.txt").write_text("a" * 60 + "!\n")
+    (engine.root / "fruit.txt").write_text("banana = 1\n")
+    engine.index()
+    answer = place(lambda: engine.search(f'/{ENDLESS}/ OR "banana =" case:yes', refresh=False))
+    assert isinstance(answer, findling.SearchAnswer)
+    assert "fruit.txt" in [hit.path for hit in answer]
+    assert len(answer.degraded) == 1 and ENDLESS in answer.degraded[0].what
+    first, second = [step for step in answer.plan["steps"] if "exact" in step.values()]
+    assert ENDLESS in str(first) and "banana" in str(second)
+
+
+@PLACES
 def test_an_endless_expression_that_excludes_ends_and_says_so(engine: Engine, place: Callable[..., object]) -> None:
     answer = place(lambda: engine.search("ext:txt", exclude_pattern=ENDLESS, refresh=False))
     assert isinstance(answer, findling.SearchAnswer)

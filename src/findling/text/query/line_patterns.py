@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import ExpressionError
-from findling.text.query.patterns import REPEATS, fold, one_letter, quietly, subtrees
+from findling.text.query.patterns import REPEATS, fold, front_of, one_letter, quietly, subtrees
 
 _LEADING_FLAGS = re.compile(r"\(\?([aimsux]+)\)")
 _LOOKS = frozenset({sre.ASSERT, sre.ASSERT_NOT})
@@ -159,14 +159,13 @@ def required_texts(tree: Sequence[Any], ignore_case: bool) -> tuple[tuple[str, .
     run: list[str] = []
 
     for op, argument in [*tree, (None, None)]:
-        if op is sre.LITERAL and (letter := _letter(argument, ignore_case)):
-            run.append(letter)
+        run.append(_letter(argument, ignore_case) if op is sre.LITERAL else "")
+        if run[-1] or op is sre.AT:
             continue
-        if op is sre.AT:
-            continue
-        if run:
-            found.append(("".join(run),))
-            run.clear()
+        if op in REPEATS and argument[0] and (lead := front_of(argument[2])[1]):
+            run.append(_letter(lead[0][1], ignore_case))  # every match of `inp+` holds `inp`
+        found.append(("".join(run),))
+        run.clear()
         if op is sre.SUBPATTERN and not argument[1] and not argument[2]:
             found += required_texts(argument[3], ignore_case)
         elif op in REPEATS and argument[0] > 0:

@@ -208,9 +208,6 @@ class ExactIndex(LazyLeg["ExactLeg"]):
 
     late = "behind, patterns are looked for in the changed texts, too"
 
-    def __init__(self, files: OpenedWorkspace, name: str = EXACT) -> None:
-        super().__init__(files, name)
-
     def at_hand(self, store: TruthStore, numbers: Collection[int] | None = None, latest: int = 0) -> ExactSource:
         return self
 
@@ -246,7 +243,7 @@ class GraphIndex(LazyLeg[GraphLeg]):
 
     late = "behind, the next question with a name brings it up"
 
-    def __init__(self, files: OpenedWorkspace, name: str = GRAPH) -> None:
+    def __init__(self, files: OpenedWorkspace, name: str) -> None:
         super().__init__(files, name)
         self._limited: dict[tuple[frozenset[int], int], GraphRows | None] = {}
         self._limited_of: tuple[GraphLeg | None, object] = None, None

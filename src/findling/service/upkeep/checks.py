@@ -14,6 +14,7 @@ from shlex import quote
 from typing import Any
 
 from findling.core import core_problem
+from findling.domain.backends import GRAPH
 from findling.domain.errors import (
     CorruptError,
     FormatError,
@@ -31,7 +32,7 @@ from findling.domain.values import counted
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.lazy_legs import GraphIndex, LazyLeg, made_legs
+from findling.service.index.lazy_legs import LazyLeg, lazy_leg, made_legs
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.workspace import home_folder
@@ -77,7 +78,7 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
 
 def _graph_seq(files: OpenedWorkspace) -> int:
     with suppress(CorruptError):  # which doctor reports, and the next question mends
-        leg = GraphIndex(files).opened()
+        leg = lazy_leg(files, GRAPH).opened()
         return leg.seq() if leg is not None else 0
     return 0
 

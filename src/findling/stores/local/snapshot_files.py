@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -17,8 +16,8 @@ from typing import Any, NamedTuple
 from findling import __version__
 from findling.domain.errors import CorruptError, FindlingError, FormatError, InvalidValueError, PathNotFoundError
 from findling.domain.values import read_json
-from findling.stores.filesystem import FileErrors, check_room, sync_folder, write_whole
-from findling.stores.lock import WriteLock
+from findling.stores.filesystem import FileErrors, check_room, discard, sync_folder, write_whole
+from findling.stores.lock import WriteLock, taken
 from findling.stores.sqlite.backup import copy_store, find_damage, read_facts
 from findling.stores.sqlite.schema import FORMAT
 
@@ -178,16 +177,15 @@ def sweep(folder: Path) -> None:
     for description in folder.glob(f"*{SUFFIX}.json"):
         if not description.with_suffix("").exists():
             description.unlink(missing_ok=True)
-    shutil.rmtree(folder / ".restoring", ignore_errors=True)
+    discard(folder / ".restoring")
 
 
 def sweep_if_idle(workspace: Path) -> None:
     """Sweep a workspace unless a process is using its snapshots."""
-    folder = workspace / FOLDER
-    lock = WriteLock(workspace / LOCK_FILE)
-    if folder.exists() and lock.acquire(0.0):
-        sweep(folder)
-        lock.release()
+    if (workspace / FOLDER).exists():
+        with taken(WriteLock(workspace / LOCK_FILE), 0.0) as is_ours:
+            if is_ours:
+                sweep(workspace / FOLDER)
 
 
 def require_room(folder: Path, needed: int, what: str, workspace: Path) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from findling.domain.errors import FindlingError
-from findling.stores.filesystem import FileErrors, create_private, sync_folder
+from findling.stores.filesystem import FileErrors, create_private, discard, sync_folder
 from findling.stores.keyword.merge import adopt_index
 from findling.stores.local.legs import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, KeywordLegs, forget_identity
 from findling.stores.local.snapshot_files import (
@@ -23,7 +23,7 @@ from findling.stores.local.snapshot_files import (
     sweep,
     write_snapshot,
 )
-from findling.stores.lock import WriteLock
+from findling.stores.lock import WriteLock, taken
 from findling.stores.sqlite.backup import Lineage, copy_made, made_bytes, made_state, put_back, read_lineage, stamp
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import fold_log
@@ -108,13 +108,13 @@ def _link(store: Path, aside: Path) -> None:
 def staging_folder(snapshots: Path) -> Iterator[Path]:
     """A folder among the snapshots to prepare a store in; it is deleted in the end."""
     staging = snapshots / ".restoring"
-    shutil.rmtree(staging, ignore_errors=True)
+    discard(staging)
     with FileErrors(staging):
         staging.mkdir(mode=0o700)
     try:
         yield staging
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        discard(staging)
 
 
 _PREFIX = "auto-"
@@ -161,15 +161,11 @@ def _save(folder: Path, most_bytes: int) -> None:
     if not 0 < size <= most_bytes:
         return
     target.mkdir(mode=0o700, exist_ok=True)
-    lock = WriteLock(folder / LOCK_FILE)
-    if not lock.acquire(0.0):
-        return  # another process is making nearly the same one
-    try:
-        sweep(target)
-        write_snapshot(store, target / f"{default_name(target, _PREFIX)}{SUFFIX}", copy=copy_made, needed=size)
-        _retain(folder, most_bytes)
-    finally:
-        lock.release()
+    with taken(WriteLock(folder / LOCK_FILE), 0.0) as is_ours:
+        if is_ours:  # else another process is making nearly the same one
+            sweep(target)
+            write_snapshot(store, target / f"{default_name(target, _PREFIX)}{SUFFIX}", copy=copy_made, needed=size)
+            _retain(folder, most_bytes)
 
 
 def _retain(folder: Path, most_bytes: int) -> None:

@@ -176,19 +176,18 @@ class PostgresBackend(LocalLegs):
                 self._fetching = None
 
     def offer_legs(self, store: TruthStore) -> None:
+        from findling.stores.lock import taken
         from findling.stores.postgres.leg_copies import LEAST_CHANGES, read_shipped, ship, write_shipped
 
         shipped = read_shipped(self.folder)
         legs = list(legs_in(self.folder))
         if all(leg.seq - shipped.get((leg.folder.name, leg.owner), 0) < LEAST_CHANGES for leg in legs):
             return
-        lock, store_id = self.lock("copies"), store.get_meta("store_id") or ""
-        if store_id and lock.acquire(0.0):
-            try:
+        store_id = store.get_meta("store_id") or ""
+        with taken(self.lock("copies"), 0.0) as is_ours:
+            if store_id and is_ours:
                 ours = [leg for leg in legs if store_id in leg.owner]
                 write_shipped(self.folder, ship(self._connections, ours, store_id))
-            finally:
-                lock.release()
 
     def _prepare(self, folder: Path, owner: str) -> None:
         """Have a leg that is not there be a copy from the database, once: one that is damaged then is made anew."""

@@ -42,7 +42,9 @@ from tests.faces.warm_processes import (
     listens,
     warm_of,
 )
+from tests.postgres_servers import PostgresServer
 from tests.processes import BoundedProcess, run_process
+from tests.stores.postgres_legs import ordinary_place
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the warm process is for Linux")
 
@@ -668,6 +670,21 @@ def test_the_kit_of_a_search_can_be_loaded() -> None:
     loaded = json.loads(done.stdout)
     assert "findling.text.analysis.wordpieces:bert_vocabulary" in loaded["tables"]
     assert "findling.text.analysis.wordpieces" in loaded["modules"]
+
+
+def test_a_search_in_postgresql_is_done_by_the_warm_process(
+    warm: Warm, root: Path, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    """Every one of them loaded the driver by itself, which takes longer than the search."""
+    own = {**warm.environ, "FINDLING_STORE_URL": ordinary_place(postgres)}
+    with warm_of(tmp_path / "home", own) as other:
+        run_process([*SHELL, "index"], env=other.environ, cwd=root, check=True)
+        (code, out, err), alone = other.asked("spoon", cwd=root), other.alone("spoon", cwd=root)
+        assert (code, without_times(out), err) == (0, without_times(alone[1]), "")
+        assert eventually(lambda: "psycopg_binary" in Path(f"/proc/{other.process.pid}/maps").read_text())
+        assert other.asked("spoon", cwd=root)[0] == 0
+        assert other.asked("spoon", cwd=root, PSYCOPG_IMPL="python")[0] == ALONE
+        assert other.process.poll() is None
 
 
 def test_run_in_a_program_starts_nothing(project: Path) -> None:

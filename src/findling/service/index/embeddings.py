@@ -265,8 +265,8 @@ class WorkspaceVectors:
         os.kill(holder, signal.SIGTERM)
         return True
 
-    def account(self) -> dict[str, Any]:
-        """Vectors and models as `status` shows them."""
+    def account(self, *, tells_refining: bool = True) -> dict[str, Any]:
+        """Vectors and models as `status` shows them; whether a process refines takes a question to the lock."""
         notes: list[Degradation] = []
         model = self._or_note(notes, self._embedder)
         if model is None and self._settings["semantic.model"] == "auto":
@@ -277,7 +277,7 @@ class WorkspaceVectors:
             "model": model.name if model else "",
             "read": covered,
             "of": chunks,
-            "refining": self.is_locked(),
+            "refining": tells_refining and self.is_locked(),
             "sent_to": model.host if model else "",
             "reranker": self._settings["rerank.model"],
             "problems": [str(note) for note in notes],

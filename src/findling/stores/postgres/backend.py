@@ -15,11 +15,13 @@ from findling.domain.errors import NotIndexedError, ReadOnlyError, WorkspaceErro
 from findling.stores.local.backend import LocalLegs
 from findling.stores.local.legs import legs_in
 from findling.stores.postgres.server.connections import PostgresConnections
+from findling.stores.postgres.server.fences import writes_of
 from findling.stores.postgres.server.places import parse_place
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
     from findling.domain.reports import Check
+    from findling.stores.postgres.truth.records import PinnedState
     from findling.stores.postgres.truth.store import PostgresStore
 
 _OF_HOST = frozenset({"legs", "snapshot", "upkeep", "waiting"})
@@ -47,24 +49,19 @@ ORDER BY c.relname = 'workspaces', c.relname
 _BORN = "born"
 """Name of the small value that says in which life of which database the id was given."""
 
-_LIFE = """
-SELECT CASE WHEN NOT pg_is_in_recovery() THEN
-    (SELECT oid FROM pg_database WHERE datname = current_database()) || '.' ||
-    'findling.workspaces'::regclass::oid || '.' || left(pg_walfile_name(pg_current_wal_lsn()), 8) END
-"""
-"""Another one after a restored dump, and after a backup or a replica has taken over: each may have lost changes.
-
-A replica has none: nobody writes there.
-"""
-
 
 class _SeenWorkspace(NamedTuple):
-    """The number of a workspace, the id of its store and the format of its database, and when they were looked up."""
+    """The number of a workspace, the id of its store and the format of its database, and when they were looked up.
+
+    Beside them stands what it indexes, after so many writes of this process.
+    """
 
     at: float
     number: int | None
     store_id: str | None = None
     format: int = 0
+    writes: int = 0
+    root: str | None = None
 
 
 _looked_up: dict[tuple[str, str], _SeenWorkspace] = {}
@@ -122,7 +119,9 @@ class PostgresBackend(LocalLegs):
         if seen.number is not None and seen.format == newest_format():
             self._opened = self._opened if readonly else seen
             connections = PostgresConnections(self.place, readonly=readonly)
-            connections.know(seen.number, seen.format, seen.store_id)
+            # Whoever only reads asks for the root, and has looked the workspace up for that.
+            is_known = readonly and seen.writes == writes_of(self.place)
+            connections.know(seen.number, seen.format, store_id=seen.store_id, root=seen.root if is_known else None)
             return PostgresStore(connections, seen.format)
         try:
             store = PostgresStore.open(self.place, readonly=readonly)
@@ -204,7 +203,10 @@ class PostgresBackend(LocalLegs):
 
     def _unknown_life(self, store: TruthStore) -> str | None:
         """The life of the database, if the id was given in another: numbers of lost changes come again then."""
-        ((life,),) = self._connections.rows(_LIFE)
+        from findling.stores.postgres.truth.records import LIFE
+
+        known = _known(store)
+        life = known.life if known else self._connections.rows(f"SELECT {LIFE}")[0][0]
         is_known = store.get_meta("store_id") is not None and life in (None, store.get_meta(_BORN))
         return None if is_known else life
 
@@ -219,9 +221,7 @@ class PostgresBackend(LocalLegs):
 
     def _version_of(self, store: TruthStore) -> Hashable:
         """The version of a truth, by what is known of it while this process holds its write lock."""
-        from findling.stores.postgres.truth.store import PostgresStore
-
-        known = store.known() if isinstance(store, PostgresStore) else None
+        known = _known(store)
         return (known.seq, known.mark, *map(known.meta.get, _VERSIONED)) if known else self.version()
 
     def put_store_aside(self) -> str | None:
@@ -245,7 +245,7 @@ class PostgresBackend(LocalLegs):
         self._let_go()
 
     def is_replaced(self) -> bool:
-        return self._opened is not None and self._look()[1:] != self._opened[1:]
+        return self._opened is not None and self._look()[1:4] != self._opened[1:4]
 
     def write_refusal(self) -> None:
         return None
@@ -280,7 +280,7 @@ class PostgresBackend(LocalLegs):
         if self._connected is None:
             self._connected, seen = PostgresConnections(self.place), _looked_up.get(self._key)
             if seen is not None and seen.number is not None:
-                self._connected.know(seen.number, seen.format, seen.store_id)
+                self._connected.know(seen.number, seen.format, store_id=seen.store_id)
         return self._connected
 
     def _look(self) -> _SeenWorkspace:
@@ -289,14 +289,14 @@ class PostgresBackend(LocalLegs):
         is_fresh = seen is not None and time.monotonic() - seen.at < _TRUSTED_S
         if seen and is_fresh and (self._connected is None or (seen.number and self._connected.is_of(seen.number))):
             return seen
-        number = self._connections.find_workspace()
-        if number is None or not self._connections.is_of(number):
+        writes, connections = writes_of(self.place), self._connections
+        number, noted = connections.find_workspace(), connections.noted
+        if number is None or not connections.is_of(number):
             self._let_go()
         if number is None:
             return _SeenWorkspace(time.monotonic(), None)  # asked anew each time: others may create it now
-        row = self._connections.row("SELECT value FROM findling.meta WHERE ws = %s AND key = 'store_id'", (number,))
-        format_, store_id = self._connections.format, row[0] if row else None
-        seen = _looked_up[self._key] = _SeenWorkspace(time.monotonic(), number, store_id, format_)
+        known = number, noted.get("store_id"), connections.format, writes, noted.get("root")
+        seen = _looked_up[self._key] = _SeenWorkspace(time.monotonic(), *known)
         return seen
 
     def _let_go(self) -> None:
@@ -305,3 +305,10 @@ class PostgresBackend(LocalLegs):
         _looked_up.pop(self._key, None)
         if connected is not None:
             connected.close()
+
+
+def _known(store: TruthStore) -> PinnedState | None:
+    """What nobody else can change of a truth now."""
+    from findling.stores.postgres.truth.store import PostgresStore
+
+    return store.known() if isinstance(store, PostgresStore) else None

@@ -58,8 +58,9 @@ _PREPARED_AFTER = 3
 """Uses of a statement after which the server keeps its plan; behind a pooler it must not."""
 
 _FIND_WORKSPACE = (
-    "SELECT ws, (SELECT coalesce(max(min_reader), 0) FROM findling.migrations),"
-    " (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces WHERE name = %s"
+    "SELECT ws, (SELECT coalesce(max(min_reader), 0) FROM findling.migrations), (SELECT coalesce(max(number), 0)"
+    " FROM findling.migrations), ARRAY(SELECT ARRAY[key, value] FROM findling.meta m WHERE m.ws = w.ws"
+    " AND key IN ('root', 'store_id')) FROM findling.workspaces w WHERE name = %s"
 )
 
 
@@ -81,17 +82,16 @@ def connect(place: PostgresPlace) -> Connection:
 class PostgresConnections:
     """The connections of one workspace; threads may share them."""
 
-    store_id: str | None = None
-    """The id of the store, which stays: where another process gives a new one, the store is opened anew."""
-
     def __init__(self, place: PostgresPlace | str, *, readonly: bool = False) -> None:
         self.place = parse_place(place)
         self.errors = PostgresErrors(self.place)
         self.read_errors = PostgresErrors(self.place, reads=True)
         self._readonly = readonly
         self._ws: int | None = None
-        self.format = 0
-        """The format of the database when the workspace was last looked up."""
+        self.format, self.noted = 0, dict[str, str]()
+        """The format of the database, root and id of the store when the workspace was last looked up."""
+        self.given = dict[str, str]()
+        """Small values that need not be asked for, such as the id: where it changes, the store is opened anew."""
         self._is_closed = False
         self._pool = pool_of(self.place)
         self._pool.hold()
@@ -111,9 +111,9 @@ class PostgresConnections:
         """Whether these connections are, or can still become, those of a workspace by its number."""
         return self._ws in (None, ws)
 
-    def know(self, ws: int, format_: int, store_id: str | None) -> None:
+    def know(self, ws: int, format_: int, **given: str | None) -> None:
         """Take the number of the workspace and what belongs to it from whoever has just looked it up."""
-        self._ws, self.format, self.store_id = ws, format_, store_id
+        self._ws, self.format, self.given = ws, format_, {key: value for key, value in given.items() if value}
 
     def find_workspace(self) -> int | None:
         """The number that the name of the workspace has now, asked anew; None without one.
@@ -121,7 +121,7 @@ class PostgresConnections:
         Raises FormatError when a newer findling has changed the tables so that ours does not understand them.
         """
         try:
-            found = self._once(_FIND_WORKSPACE, (self.place.workspace,))
+            found = self._once(_FIND_WORKSPACE, (self.place.workspace,), self.place.workspace)
         except StoreDamagedError as error:
             code = getattr(error.__cause__, "sqlstate", "")
             if code in ("42P01", "3F000"):
@@ -131,12 +131,10 @@ class PostgresConnections:
             raise
         if not found:
             return None
-        ws, min_reader, theirs = found[0]
+        ws, min_reader, theirs, noted = found[0]
         if min_reader > newest_format():
             raise newer_format(self.place.shown, theirs, newest_format())
-        if self._ws is None:
-            self._ws = int(ws)
-        self.format = int(theirs)
+        self._ws, self.format, self.noted = self._ws or int(ws), int(theirs), dict(noted)
         return int(ws)
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -173,14 +171,15 @@ class PostgresConnections:
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {SAFE_PATH}; SET LOCAL findling.ws = {self.ws:d};"
             f" SET LOCAL lock_timeout = {patience_ms:d}; SET LOCAL idle_in_transaction_session_timeout = {_SILENCE};"
             f" SELECT FROM findling.workspaces WHERE ws = {self.ws:d} FOR UPDATE;"
-            " SELECT holder, (SELECT coalesce(max(number), 0) FROM findling.migrations) FROM findling.workspaces"
-            f" WHERE ws = {self.ws:d}"
+            " SELECT holder, (SELECT coalesce(max(number), 0) FROM findling.migrations), seq, number,"
+            " (SELECT reltuples::bigint FROM pg_class WHERE oid = 'findling.resources'::regclass)"
+            f" FROM findling.workspaces WHERE ws = {self.ws:d}"
         )
         count_write(self.place)
         try:
             if found is None:
                 raise ReplacedError(f"{self.place.shown} was removed by another process", hint="try again")
-            holder, number = found
+            holder, number, *connection.counted = found
             if number > newest_format():
                 raise newer_format(self.place.shown, number, newest_format())
             with self.errors:
@@ -225,7 +224,7 @@ class PostgresConnections:
     def _to_read(self) -> str:
         return f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {SAFE_PATH}; SET LOCAL findling.ws = {self.ws:d}"
 
-    def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
+    def _once(self, statement: str, values: Sequence[object], ws: int | str | None = None) -> list[tuple[Any, ...]]:
         connection, rows = self._used_for(lambda one: one.rows(statement, values, ws), self.read_errors)
         self._pool.give_back(connection)
         return rows
@@ -262,7 +261,7 @@ class _FrozenConnections(PostgresConnections):
     """One connection that stays in its transaction; the one who began it ends it."""
 
     def __init__(self, of: PostgresConnections, connection: Connection) -> None:
-        self.place, self.errors, self.read_errors = of.place, of.errors, of.read_errors
+        self.place, self.errors, self.read_errors, self.given = of.place, of.errors, of.read_errors, of.given
         self._readonly, self._ws, self._is_closed, self._connection = True, of.ws, True, connection
 
     @contextmanager
@@ -270,7 +269,7 @@ class _FrozenConnections(PostgresConnections):
         with self.read_errors:
             yield self._connection
 
-    def _once(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
+    def _once(self, statement: str, values: Sequence[object], ws: int | str | None = None) -> list[tuple[Any, ...]]:
         with self.read_errors:
             return self._connection.ask(statement, values).fetchall()
 

@@ -31,18 +31,17 @@ def draw_fence(connection: psycopg.Connection[Any], place: PostgresPlace, patien
 
     Raises psycopg.Error, LockNotAvailable when that write takes longer than `patience_s`.
     """
-    number, patience = int.from_bytes(os.urandom(7)) + 1, str(max(round(1000 * patience_s), 1))
+    number, psycopg = int.from_bytes(os.urandom(7)) + 1, load_psycopg()
     try:
-        with connection.pipeline():  # one transaction
-            # No sync of the disk: a number that a crash loses was that of a lock that the crash has ended.
-            connection.execute(
-                "SELECT pg_catalog.set_config('search_path', 'pg_catalog', true),"
-                " pg_catalog.set_config('synchronous_commit', 'off', true),"
-                " pg_catalog.set_config('lock_timeout', %s, true)",
-                (patience,),
-            )
-            connection.execute("UPDATE findling.workspaces SET holder = %s WHERE name = %s", (number, place.workspace))
-    except load_psycopg().Error as error:
+        # One transaction. No sync of the disk: a number that a crash loses was that of a lock that the crash has ended.
+        connection.execute(
+            "SELECT pg_catalog.set_config('search_path', 'pg_catalog', true),"
+            " pg_catalog.set_config('synchronous_commit', 'off', true),"
+            f" pg_catalog.set_config('lock_timeout', '{max(round(1000 * patience_s), 1)}', true);"
+            f" UPDATE findling.workspaces SET holder = {number:d}"
+            f" WHERE name = {psycopg.sql.Literal(place.workspace).as_string(connection)}"
+        )
+    except psycopg.Error as error:
         if error.sqlstate not in _NO_ROW:
             raise
     _drawn[_key(place)] = number
@@ -82,6 +81,11 @@ def pass_fence(connection: psycopg.Connection[Any], place: PostgresPlace, ws: in
 def count_write(place: PostgresPlace) -> None:
     """Count the beginning or the end of a write."""
     _writes[_key(place)] += 1
+
+
+def writes_of(place: PostgresPlace) -> int:
+    """A number that each write of this process changes."""
+    return _writes[_key(place)]
 
 
 def held_since(place: PostgresPlace) -> tuple[int, int] | None:

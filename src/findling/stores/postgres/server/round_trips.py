@@ -31,6 +31,8 @@ _SET_WORKSPACE = """
 SELECT pg_catalog.set_config('search_path', 'pg_catalog', true), pg_catalog.set_config('findling.ws', %s, true)
 """
 
+_BY_NAME = "(SELECT ws::pg_catalog.text FROM findling.workspaces WHERE name OPERATOR(pg_catalog.=) %s)"
+
 
 class _Bound(NamedTuple):
     """A statement with its values as libpq takes them."""
@@ -48,18 +50,21 @@ class ServerConnection(Connection[tuple[Any, ...]]):
         super().__init__(*given, **options)
         self._uses: dict[tuple[bytes, tuple[int, ...]], int] = {}
         self._plans: dict[tuple[bytes, tuple[int, ...]], bytes] = {}
+        self.counted: Sequence[int] = ()
+        """The latest numbers of the workspace at the beginning of a write."""
 
     def ask(self, statement: str, values: Sequence[object]) -> Cursor[tuple[Any, ...]]:
         """A cursor over the rows of a statement, which come in binary form."""
         return self.cursor(binary=True).execute(statement.encode(), values)
 
-    def rows(self, statement: str, values: Sequence[object], ws: int | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a statement, in one transaction with the setting of its workspace.
+    def rows(self, statement: str, values: Sequence[object], ws: int | str | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a statement, in one transaction with the setting of its workspace: by its number or its name.
 
         Raises errors of psycopg. After one of them the connection is idle, or closed.
         """
         transformer = Transformer(self)
-        asked = [_bound(_SET_WORKSPACE, (str(ws or 0),), transformer), _bound(statement, values, transformer)]
+        setting = _SET_WORKSPACE.replace("%s", _BY_NAME) if isinstance(ws, str) else _SET_WORKSPACE
+        asked = [_bound(setting, (str(ws or 0),), transformer), _bound(statement, values, transformer)]
         try:
             result = self._last_result(asked)
         # psycopg drops all plans of a connection after a rollback; a pooler gives it another one's.

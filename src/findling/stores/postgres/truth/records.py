@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import ReplacedError, StoreDamagedError
@@ -28,7 +28,15 @@ _HEADER = (
     " ARRAY(SELECT CASE WHEN length(value) < 2000 THEN value END FROM findling.meta WHERE ws = w.ws ORDER BY key_hash)"
 )
 
-_HELD = f"{_HEADER} FROM findling.workspaces w WHERE w.ws = %s"
+LIFE = """CASE WHEN NOT pg_is_in_recovery() THEN
+    (SELECT oid FROM pg_database WHERE datname = current_database()) || '.' ||
+    'findling.workspaces'::regclass::oid || '.' || left(pg_walfile_name(pg_current_wal_lsn()), 8) END"""
+"""Another one after a restored dump, and after a backup or a replica has taken over: each may have lost changes.
+
+A replica has none: nobody writes there.
+"""
+
+_HELD = f"{_HEADER}, {LIFE} FROM findling.workspaces w WHERE w.ws = %s"
 
 _STATE = (
     f"{_HEADER},"
@@ -54,6 +62,10 @@ class PinnedState(NamedTuple):
     meta: Mapping[str, str | None]
     covered: Mapping[str, int]
     chunks: int
+    life: str | None = None
+
+
+_Held = tuple[tuple[int, int], PinnedState]
 
 
 class PostgresRecords:
@@ -62,7 +74,7 @@ class PostgresRecords:
     _connections: PostgresConnections
     _state: PinnedState | None = None
     _is_frozen = False
-    _held: tuple[tuple[int, int], PinnedState] | None = None
+    _held: _Held | None = None
     """The state that was read under the write lock, and the time since when it holds."""
     _counted: tuple[int, int] = -1, 0
     """A change, and the number of chunks after it."""
@@ -88,8 +100,8 @@ class PostgresRecords:
             found = self._connections.row(_HELD, (self._connections.ws,))
             if found is None:
                 return None
-            seq, floor, mark, keys, values = found
-            self._held = since, PinnedState(seq, floor, mark, _meta(keys, values), {}, 0)
+            seq, floor, mark, keys, values, life = found
+            self._held = since, PinnedState(seq, floor, mark, _meta(keys, values), {}, 0, life)
         return self._held[1]
 
     def coverage(self, model: str) -> tuple[int, int]:
@@ -100,18 +112,15 @@ class PostgresRecords:
         return dict(sorted(self.state().covered.items()))
 
     def get_meta(self, key: str) -> str | None:
-        if key == _STORE_ID and self._connections.store_id:
-            return self._connections.store_id
+        if (given := self._connections.given.get(key)) is not None:
+            return unescape(given)
         known = self.known()
         if known is not None and known.meta.get(key, "") is not None:
             return known.meta.get(key)
         found = self._connections.row(
             "SELECT value FROM findling.meta WHERE ws = %s AND key_hash = %s", (self._connections.ws, hash_of(key))
         )
-        value = None if found is None else unescape(found[0])
-        if key == _STORE_ID:
-            self._connections.store_id = value
-        return value
+        return None if found is None else unescape(found[0])
 
     def set_meta(self, key: str, value: str) -> None:
         if self.get_meta(key) == value:
@@ -119,12 +128,16 @@ class PostgresRecords:
         before = self._held
         with self._connections.writing() as connection, self._connections.errors:
             connection.execute(_SET_META, (self._connections.ws, hash_of(key), escape(key), escape(value)))
-        since = held_since(self._connections.place)
         if key == _STORE_ID:
-            self._connections.store_id = value
+            self._connections.given[key] = value
+        self._hold(before, lambda state: state._replace(meta={**state.meta, key: value}))
+
+    def _hold(self, before: _Held | None, change: Callable[[PinnedState], PinnedState]) -> None:
+        """Know the state behind a write of our own by the one `before`."""
+        since = held_since(self._connections.place)
         # A write counts at its beginning and its end: then nobody else has written beside it.
         if before is not None and since == (before[0][0], before[0][1] + 2):
-            self._held = since, before[1]._replace(meta={**before[1].meta, key: value})
+            self._held = since, change(before[1])
 
     def glossary_version(self) -> int:
         return int(self.get_meta(_GLOSSARY_VERSION) or 0)
@@ -223,9 +236,9 @@ class PostgresRecords:
     def accesses(self, rids: Iterable[str]) -> dict[str, Access]:
         from findling.domain.records import Access
 
-        rows = self._connections.rows(
-            "SELECT rid, count, last_at FROM findling.accesses WHERE ws = %s AND rid_hash = ANY(%s)",
-            (self._connections.ws, byteas(map(hash_of, dict.fromkeys(rids)))),
+        of_them, hashes = "WHERE ws = %s AND rid_hash = ANY(%s)", list(map(hash_of, dict.fromkeys(rids)))
+        rows = (
+            self._all(f"SELECT rid, count, last_at FROM findling.accesses {of_them}", byteas(hashes)) if hashes else ()
         )
         return {unescape(rid): Access(count, last_at) for rid, count, last_at in rows}
 

@@ -33,7 +33,6 @@ from findling.stores.validation import batched
 
 if TYPE_CHECKING:
     from findling.domain.permissions import Right
-    from findling.stores.postgres.server.connections import Connection
 
 _T = TypeVar("_T")
 
@@ -56,7 +55,8 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         self._totals = -1, (0, 0, 0)
         """A change, and the numbers of resources, chunks and characters after it."""
         self._met, self._known = dict[int, StoredChunk](), dict[int, Resource]()
-        self._stamps: list[tuple[str, int, int, int]] = []
+        self._stamps: tuple[object, list[tuple[str, int, int, int]]] = None, []
+        """Files of the state that nobody else could change then."""
 
     @classmethod
     def open(cls, place: PostgresPlace | str, *, readonly: bool = False) -> Self:
@@ -71,7 +71,8 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
             if connections.find_workspace() is None or connections.format != newest_format():
                 with connections.session() as connection, connections.errors:
                     connections.format = check_format(connection, connections.place, readonly=readonly)
-                _ = connections.ws  # raises where there is none
+            # Raises where there is none.
+            connections.know(connections.ws, connections.format, store_id=connections.noted.get("store_id"))
             undo.pop_all()
         return cls(connections, connections.format)
 
@@ -101,7 +102,7 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
 
     def pinned(self) -> PostgresStore:
         other = copy(self)
-        other._state, other._met, other._known, other._stamps = self.state(), {}, {}, []
+        other._state, other._met, other._known, other._stamps = self.state(), {}, {}, (None, [])
         return other
 
     def log_floor(self) -> int:
@@ -114,10 +115,9 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         WorkspaceError for a server that is away; then nothing has been written.
         """
         changes: list[Change] = []
-        ws, errors = self._connections.ws, self._connections.errors
+        ws, errors, before = self._connections.ws, self._connections.errors, self._held
         with self._connections.writing() as connection:
-            with errors:
-                counters = _read_counters(connection, ws)
+            counters = Counters(*connection.counted)
             for batch in batches(documents):
                 with errors:
                     changes += put_documents(connection, ws, batch, counters)
@@ -129,6 +129,7 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
                     "UPDATE findling.workspaces SET seq = %s, number = %s WHERE ws = %s",
                     (counters.seq, counters.number, ws),
                 )
+        self._hold(before, lambda state: state._replace(seq=counters.seq))
         if counters.has_outgrown(len(changes)):
             self._connections.analyze("resources", "bodies", "chunks")
         return changes
@@ -138,7 +139,8 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
 
         def read(position: int) -> tuple[int, list[Change]]:
             with self._connections.reading() as connection:
-                return _read_counters(connection, ws).seq, load_changes(connection, ws, since, position)
+                found = connection.ask("SELECT seq FROM findling.workspaces WHERE ws = %s", (ws,)).fetchone()
+                return found[0] if found else 0, load_changes(connection, ws, since, position)
 
         return follow(shown, f"the log of {shown}", since, self._header(), read)
 
@@ -149,7 +151,7 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         """
         ws = self._connections.ws
         with self._connections.writing() as connection, self._connections.errors:
-            floor = min(absorbed, _read_counters(connection, ws).seq)
+            floor = min(absorbed, connection.counted[0])
             tables = [f"DELETE FROM findling.{table} WHERE ws = %s AND seq <= %s" for table in ("dropped", "deleted")]
             gone = sum(connection.execute(table, (ws, floor)).rowcount for table in tables)
             connection.execute(
@@ -159,12 +161,11 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
 
     def forget_old_changes(self) -> int:
         """Trim a log that is twice as long as it need be, and drop vectors that no chunk uses; returns what went."""
-        length, seq, kept = self._connections.row(
-            "SELECT seq - log_floor, seq, (SELECT greatest(reltuples::bigint, %s) FROM pg_class"
-            " WHERE oid = 'findling.resources'::regclass) FROM findling.workspaces WHERE ws = %s",
-            (_KEPT_CHANGES, self._connections.ws),
-        ) or (0, 0, 0)
-        return self.trim_log(seq - kept) + self.drop_unused_vectors() if length > 2 * kept else 0
+        (seq, floor), kept = self._header(), _KEPT_CHANGES
+        if seq - floor > 2 * kept:
+            of_all = "SELECT reltuples::bigint FROM pg_class WHERE oid = 'findling.resources'::regclass"
+            kept = max(kept, *(estimated for (estimated,) in self._connections.rows(of_all)))
+        return self.trim_log(seq - kept) + self.drop_unused_vectors() if seq - floor > 2 * kept else 0
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
         return self._once(self._met, load_chunks, cids)
@@ -247,40 +248,32 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
             )
 
     def stamps(self) -> list[tuple[str, int, int, int]]:
-        if self._state is None or not self._stamps:
-            rows = self._all(f"SELECT path, size, mtime_ns, coalesce(inode, 0) {_OF_FILES}")
-            self._stamps = [(unescape(path), *stamp) for path, *stamp in rows]
-        return self._stamps
+        known = self.known()
+        if known is None or self._stamps[0] is not known:
+            rows = self._all(f"SELECT {_STAMP} {_OF_FILES}")
+            self._stamps = known, [(unescape(path), *stamp) for path, *stamp in rows]
+        return self._stamps[1]
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
-        if dict(self.folders()) == folders:
-            return
-        ws = self._connections.ws
-        with self._connections.writing() as connection, self._connections.errors:
-            connection.execute("DELETE FROM findling.folders WHERE ws = %s", (ws,))
-            connection.execute(
-                "INSERT INTO findling.folders (ws, path, mtime_ns) SELECT %s, * FROM unnest(%s, %s)",
-                (ws, texts(map(escape, folders)), bigints(folders.values())),
-            )
+        if dict(self.folders()) != folders:
+            columns = texts(map(escape, folders)), bigints(folders.values())
+            self._exchange("folders", "path, mtime_ns", *columns)
 
     def folders(self) -> list[tuple[str, int]]:
-        rows = self._all("SELECT path, mtime_ns FROM findling.folders WHERE ws = %s")
-        return [(unescape(path), mtime_ns) for path, mtime_ns in rows]
+        asked, ws = "SELECT path, 0, mtime_ns, -1 FROM findling.folders WHERE ws = %s", self._connections.ws
+        if self._state is None:
+            rows = self._connections.rows(asked, (ws,))
+        else:  # whoever looks whether a state is that of the disk asks for its files next
+            rows = self._connections.rows(f"{asked} UNION ALL SELECT {_STAMP} {_OF_FILES}", (ws, ws))
+            self._stamps = self._state, [(unescape(path), *stamp) for path, *stamp in rows if stamp[2] >= 0]
+        return [(unescape(path), mtime_ns) for path, _, mtime_ns, inode in rows if inode < 0]
 
     def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
         entries = sorted(skipped)
-        if self.skipped() == entries:
-            return
-        ws = self._connections.ws
-        with self._connections.writing() as connection, self._connections.errors:
-            connection.execute("DELETE FROM findling.skipped WHERE ws = %s", (ws,))
-            if entries:
-                *names, sizes, times = zip(*entries, strict=True)
-                connection.execute(
-                    "INSERT INTO findling.skipped (ws, path, reason, detail, size, mtime_ns)"
-                    " SELECT %s, * FROM unnest(%s, %s, %s, %s, %s)",
-                    (ws, *(texts(map(escape, column)) for column in names), bigints(sizes), bigints(times)),
-                )
+        if self.skipped() != entries:
+            *names, sizes, times = zip(*entries, strict=True) if entries else [()] * 5
+            columns = *(texts(map(escape, column)) for column in names), bigints(sizes), bigints(times)
+            self._exchange("skipped", "path, reason, detail, size, mtime_ns", *columns)
 
     def skipped(self) -> list[SkippedPath]:
         rows = self._all("SELECT path, reason, detail, size, mtime_ns FROM findling.skipped WHERE ws = %s")
@@ -341,6 +334,14 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _exchange(self, table: str, names: str, *columns: bytes) -> None:
+        """Put other rows in the place of all rows of a table."""
+        ws, marks = self._connections.ws, ", ".join(["%s"] * len(columns))
+        insert = f"INSERT INTO findling.{table} (ws, {names}) SELECT %s, * FROM unnest({marks})"
+        with self._connections.writing() as connection, self._connections.errors:
+            connection.execute(f"DELETE FROM findling.{table} WHERE ws = %s", (ws,))
+            connection.execute(insert, (ws, *columns))
+
     def _rights(self, which: str, *values: object) -> list[Right]:
         from findling.domain.permissions import Right
 
@@ -365,13 +366,5 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
         return found[0], found[1]
 
 
+_STAMP = "path, size, mtime_ns, coalesce(inode, 0)"
 _OF_FILES = "FROM findling.resources WHERE ws = %s AND path <> '' AND size IS NOT NULL"
-
-
-def _read_counters(connection: Connection, ws: int) -> Counters:
-    row = connection.execute(
-        "SELECT seq, number, (SELECT reltuples FROM pg_class WHERE oid = 'findling.resources'::regclass)::bigint"
-        " FROM findling.workspaces WHERE ws = %s",
-        (ws,),
-    ).fetchone()
-    return Counters(*(row or (0, 0, 0)))

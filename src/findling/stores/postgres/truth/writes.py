@@ -48,7 +48,8 @@ _FEW = 100
 """Rows up to which any way is a good one."""
 
 _RESOURCES = (
-    f"INSERT INTO findling.resources (ws, number, rid_hash, {RESOURCE_COLUMNS}, {FINGERPRINT_COLUMNS}, supersedes,"
+    "WITH revived AS (DELETE FROM findling.deleted WHERE ws = %s AND rid_hash = ANY(%s))"
+    f" INSERT INTO findling.resources (ws, number, rid_hash, {RESOURCE_COLUMNS}, {FINGERPRINT_COLUMNS}, supersedes,"
     " supersedes_hash, characters, seq, sum) SELECT %s, * FROM unnest(" + ", ".join(["%s"] * 22) + ")"
 )
 _RESOURCE_ARRAYS = (
@@ -103,7 +104,6 @@ class _Batch:
     gone_chunks: list[int] = field(default_factory=list)
     lost_wishes: list[int] = field(default_factory=list)
     deleted: list[Row] = field(default_factory=list)
-    revived: list[bytes] = field(default_factory=list)
     resources: list[Row] = field(default_factory=list)
     bodies: list[Row] = field(default_factory=list)
     chunks: list[Row] = field(default_factory=list)
@@ -130,14 +130,14 @@ class _Batch:
         ):
             if numbers:
                 yield f"DELETE FROM findling.{table} WHERE ws = %s AND {column} = ANY(%s)", (ws, bigints(numbers))
-        if self.revived:
-            yield "DELETE FROM findling.deleted WHERE ws = %s AND rid_hash = ANY(%s)", (ws, byteas(self.revived))
         if self.deleted:
             hashes, rids, seqs = zip(*self.deleted, strict=True)
             yield "DELETE FROM findling.accesses WHERE ws = %s AND rid_hash = ANY(%s)", (ws, byteas(hashes))
             yield _DELETED, (ws, byteas(hashes), texts(rids), bigints(seqs))
+        if self.resources:
+            columns = _columns(self.resources, _RESOURCE_ARRAYS)
+            yield _RESOURCES, (ws, columns[1], ws, *columns)
         for statement, rows, arrays in (
-            (_RESOURCES, self.resources, _RESOURCE_ARRAYS),
             (_BODIES, self.bodies, (bigints, byteas, booleans, texts)),
             (_CHUNKS, self.chunks, _CHUNK_ARRAYS),
             (_DROPPED, self.dropped, (bigints, byteas, bigints)),
@@ -237,7 +237,6 @@ def _insert(batch: _Batch, document: Document, rid_hash: bytes, counters: Counte
     counters.seq += 1
     counters.number += 1
     seq, number = counters.seq, counters.number
-    batch.revived.append(rid_hash)
     batch.resources.append(_resource_values(document, stored_resource(document.resource), rid_hash, number, seq))
     batch.bodies.append((number, *body_of(document.text)))
     batch.chunks += [_chunk_values(row, number, seq) for row in map(chunk_row, document.chunks)]

@@ -308,7 +308,7 @@ class PostgresBackend(LocalLegs):
 
 
 def _known(store: TruthStore) -> PinnedState | None:
-    """What nobody else can change of a truth now."""
+    """The state of a truth that nobody else can change now."""
     from findling.stores.postgres.truth.store import PostgresStore
 
     return store.known() if isinstance(store, PostgresStore) else None

@@ -18,8 +18,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-__all__ = ["PATIENCE_S", "BoundedProcess", "hear_signals", "in_time", "run_and_kill", "run_process", "small_disk"]
-
 PATIENCE_S = 300.0 * float(os.environ.get("TEST_PATIENCE", "1"))
 """The longest wait for anything that must happen: long, because a passing test never waits for its end.
 
@@ -53,6 +51,12 @@ class BoundedProcess(subprocess.Popen[str]):
             if timeout is None:
                 self.kill()
             raise
+
+
+def complaints(err: str) -> str:
+    """Leave out of stderr the lines that depend on the moment: that an index run starts, how far it is, a wait."""
+    usual = ("indexing ", "looking for files", "[", "waiting: another process is writing ")
+    return "".join(line for line in err.splitlines(True) if not line.removeprefix("findling: ").startswith(usual))
 
 
 def run_process(

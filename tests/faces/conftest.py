@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.faces.cli.main import run
+from tests.processes import complaints
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -54,11 +55,11 @@ def project(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def findling(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run the command line in this process: exit code, stdout, stderr without where and why files are indexed."""
+    """Run the command line in this process: exit code, stdout, stderr without what depends on the moment."""
 
     def call(*args: str) -> tuple[int, str, str]:
         code, out, err = spoken(capfd, *args)
-        return code, out, "".join(line for line in err.splitlines(True) if not line.startswith("findling: indexing "))
+        return code, out, complaints(err)
 
     return call
 

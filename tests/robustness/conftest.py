@@ -26,7 +26,7 @@ from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.sqlite.store import SqliteStore
 from findling.text.query.parser import parse
 from findling.text.query.query_mode import read
-from tests.processes import BoundedProcess
+from tests.processes import BoundedProcess, complaints
 
 AS_PLAIN_USER = """
 import ctypes, os, sys
@@ -73,9 +73,8 @@ class Outcome(NamedTuple):
 
     @property
     def complaints(self) -> str:
-        """The lines on stderr without those on the start of an index run, how far it is, and a wait for another one."""
-        usual = ("findling: indexing ", "findling: [", "findling: waiting: another process is writing ")
-        return "".join(line for line in self.err.splitlines(True) if not line.startswith(usual))
+        """The lines on stderr without those that depend on the moment."""
+        return complaints(self.err)
 
 
 class State(NamedTuple):

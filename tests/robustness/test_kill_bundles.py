@@ -69,8 +69,8 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
         if not kill(run):  # on a busy machine it was complete before the kill
             shutil.rmtree(playground.home / "copy")
             turn = 0
-    code, out, err = playground.call("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
-    assert (code, err) == (0, ""), out
+    done = playground.call("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
+    assert (done.code, done.complaints) == (0, ""), done.out
     # Two workspaces of one tree must tell the same.
     for word in (*map(playground.mark, (3, 77, 150)), "bako", "meta nosi"):
         copy = playground.search(word, "--workspace", "copy")[0]

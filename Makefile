@@ -41,7 +41,7 @@ test: $(BIN)/.plugins
 	@$(MAKE) --no-print-directory -j2 types tests
 
 tests: checks
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=25 $(PYTEST)
+	$(BIN)/python -m pytest --workers $(JOBS) --durations=25 $(PYTEST)
 
 types: $(BIN)/.plugins
 	$(BIN)/mypy

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import gc
-import os
 import shutil
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from findling.models.local import onnx_session as local_model
-from findling.stores.lock import WriteLock
 from tests.counts import tries
 from tests.memory_disk import memory_folder
-from tests.postgres_template import run_folder, shared_template
-from tests.processes import PATIENCE_S, hear_signals
+from tests.postgres_template import shared_template
+from tests.processes import hear_signals
 
 if TYPE_CHECKING:
     from tests.postgres_servers import PostgresServer
+
+pytest_plugins = ("tests.workers",)
 
 # No test fails because other work takes the processor for a while.
 settings.register_profile(
@@ -32,7 +32,7 @@ settings.register_profile(
 def pytest_configure(config: pytest.Config) -> None:
     hear_signals()
     # A run of several workers; one alone leaves its folders on the disk to look at.
-    if config.getoption("numprocesses", None) and not config.option.basetemp and (folder := memory_folder()):
+    if config.getoption("--workers") and not config.option.basetemp and (folder := memory_folder()):
         config.option.basetemp = str(folder)
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     template = ExitStack()
@@ -48,8 +48,7 @@ def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage among 700,000 objects of 11,000 tests: 0.5 s each time, and they stay to the end."""
     gc.disable()
     try:
-        with _first_alone():
-            return (yield)
+        return (yield)
     finally:
         gc.collect()
         gc.freeze()
@@ -59,19 +58,6 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest test, 25 s: all other workers would wait for it in the end."""
     items.sort(key=lambda item: item.path.name != "test_third_party_backend.py")
-
-
-@contextmanager
-def _first_alone() -> Iterator[None]:
-    """Have one worker collect before all others: it compiles what tests import, in 17 s of CPU that each would take."""
-    folder = run_folder() if "PYTEST_XDIST_WORKER" in os.environ else None
-    if folder is not None:
-        with WriteLock(folder / "collecting", timeout_s=PATIENCE_S):
-            if not (folder / "collected").exists():
-                yield
-                (folder / "collected").touch()
-                return
-    yield
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

@@ -23,7 +23,6 @@ __all__ = [
     "ordinary_environment",
     "ordinary_folder",
     "ordinary_user",
-    "run_folder",
     "shared_template",
 ]
 
@@ -46,11 +45,6 @@ def copy_template(folder: Path) -> Path:
     if template != folder:
         run_process(["cp", "-pR", str(template / "data"), str(folder)], check=True)
     return next(template.glob(".pg0/installation/*/bin"))
-
-
-def run_folder() -> Path | None:
-    """The folder that all workers of this run share."""
-    return Path(os.environ[_TEMPLATE]) if _TEMPLATE in os.environ else None
 
 
 @contextmanager

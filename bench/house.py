@@ -25,6 +25,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from copy import copy
 from io import StringIO
 from pathlib import Path
 from statistics import median
@@ -188,7 +189,7 @@ def hybrid_http(root: Path) -> dict[str, float]:
             response = client.get(f"/v1/search?q=stale+index+ext:md+{next(number)}")
             assert response.status_code == 200, response.text
 
-        _traced(ask, trace)
+        trace = _traced(ask, trace)
     return {
         "frames from HTTP to the keyword leg": sum(trace.deepest.values()),
         "threads from HTTP to the keyword leg": len(trace.deepest),
@@ -254,11 +255,15 @@ def shell_ratio(root: Path, rounds: int) -> dict[str, float]:
 
 
 def _traced(ask: Callable[[], None], trace: Trace) -> Trace:
+    """The shortest way of three: beside a question others run now and then, such as a look at what has changed."""
     ask()
-    ask()
-    with trace:
-        ask()
-    return trace
+    ways = []
+    for _ in range(3):
+        trace.calls, trace.deepest, trace.frames = Counter(), Counter(), 0
+        with trace:
+            ask()
+        ways.append(copy(trace))
+    return min(ways, key=lambda way: len(way.modules))
 
 
 def _depth(frame: FrameType | None) -> int:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import string
+import sys
+from pathlib import Path
+
 import pytest
 
 from findling.domain.budgets import WorkBudget, spending
@@ -13,6 +18,7 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.memory_leg import MemoryLeg
 from tests.memory_store import MemoryStore
+from tests.processes import run_process
 
 THREAD = {"thread": "slack/birds"}
 ITEMS = [
@@ -157,3 +163,27 @@ def test_a_name_that_many_define_relates_less_than_one_of_a_single_file() -> Non
     )
     worth = {hit.path: part.evidence for hit in answer for part in hit.receipt.further}
     assert worth["shop/table.py"] == pytest.approx(0.5) and worth["shop/plugin0.py"] == pytest.approx(0.2)
+
+
+_SIMILAR = """
+import sys, findling
+own = {"store.home": f"{sys.argv[1]}/.home", "semantic.refine": "never"}
+with findling.open(sys.argv[1], settings=findling.Settings().override(own, "test")) as engine:
+    engine.index()
+    print([(hit.path, hit.receipt) for hit in engine.similar("a.py").hits])
+"""
+
+
+def test_the_last_digit_of_shared_names_is_the_same_in_every_process(tmp_path: Path) -> None:
+    """A sum in the order of a set had another last digit in every process, and so had a receipt."""
+    names = [f"word_{letter}" for letter in string.ascii_lowercase]
+    for number, name in enumerate("abcdefg"):
+        (tmp_path / f"{name}.py").write_text(
+            "".join(f"def {one}():\n    return {one}\n\n" for one in names[number * 2 :])
+        )
+    (tmp_path / "a.py").write_text("".join(f"{one}()\n" for one in names))
+    runs = [
+        run_process([sys.executable, "-c", _SIMILAR, tmp_path], env={**os.environ, "PYTHONHASHSEED": seed}, check=True)
+        for seed in "1234"
+    ]
+    assert "b.py" in runs[0].stdout and len({run.stdout for run in runs}) == 1

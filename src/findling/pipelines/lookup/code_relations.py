@@ -119,7 +119,8 @@ def _ties(found: Iterable[_Named], weight: Mapping[str, float], said: str) -> It
             best[rid] = max(best.get(rid, (0, stored)), (len(names), stored), key=lambda one: one[0])
     having = Counter(name for names in by_resource.values() for name in names)
     for rid, own in by_resource.items():
-        yield _Tie(best[rid][1], {name: weight[name] / having[name] for name in own}, said)
+        # In order, as a set has another one in every process, and a sum of them another last digit.
+        yield _Tie(best[rid][1], {name: weight[name] / having[name] for name in sorted(own)}, said)
 
 
 def _joined(ties: Iterable[_Tie]) -> dict[str, SharedNames]:

@@ -123,7 +123,7 @@ def test_a_text_with_a_line_break_is_no_pattern() -> None:
 
 
 def test_the_first_letter_of_what_is_repeated_belongs_to_the_word_before_it() -> None:
-    r"""`\w{3,}inp+` was tried near every `in` of 32 MB: 1.3 s instead of 0.1."""
+    r"""`\w{3,}inp+` was tried near every `in`: a query took 0.58 s of CPU instead of 0.23 over 20,000 passages."""
     cases = {r"\w{3,}inp+": "inp", r"\w{3,}78+": "78", r"x(?:ab)+c": "xa", r"in(?:\bp){2}": "inp", r"in(p)*": "in"}
     for pattern, literal in cases.items():
         assert compile_lines((pattern,), fixed=False, ignore_case=False, words=False).literals == (literal,)

@@ -118,18 +118,17 @@ class MemoryTruth:
         may_see = sight_of(self._writer, principals)
         numbers = store.matching(Filters(type=(MEMORY,)))
         shared = {
-            one.rid: concerns(one.text)
+            (one.rid, one.number): concerns(one.text)
             for one in store.texts(numbers)
             if same_readers(one.visibility, new.visibility) and may_see(one.rid, one.visibility)
         }
-        rids = nlargest(_MOST_READ, filter(shared.__getitem__, reversed(shared)), key=shared.__getitem__)
-        gone = store.successors(rids)
-        documents = (store.document(rid) for rid in rids if rid not in gone)
+        best = nlargest(_MOST_READ, filter(shared.__getitem__, reversed(shared)), key=shared.__getitem__)
+        gone = store.successors(rid for rid, _ in best)
+        found = dict(store.documents(number for rid, number in best if rid not in gone))
         return [
             Neighbour(one.resource, one.text)
-            for one in documents
-            if one is not None
-            and may_touch(one.resource, new)
+            for one in (found[number] for _, number in best if number in found)
+            if may_touch(one.resource, new)
             and lasting(one.resource, None).until > now
             and len(states_of(one.resource)) < MOST_STATES
         ]

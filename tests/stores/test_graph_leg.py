@@ -70,6 +70,21 @@ def filled(folder: Path, count: int = 200) -> Path:
     return folder / "graph"
 
 
+def test_nothing_is_around_anything_before_the_first_commit(tmp_path: Path) -> None:
+    with (
+        SqliteStore.open(tmp_path / "truth.db") as store,
+        closing(EntityGraph.open(tmp_path / "graph", store_id="test")) as leg,
+    ):
+        store.write([line_document(f"note:{number}", [f"{NAMES[0]} met {NAMES[1]}"]) for number in range(3)])
+        for _ in range(2):
+            for near in (leg.around(["marie curie"], [1]), leg.named(["marie curie"], [1]), leg.whole(9)):
+                assert (len(near.cids), len(near.rows), near.total) == (0, 0, 0)
+            assert (len(leg), leg.holds(["marie curie"]), len(leg.within({1}))) == (0, False, 0)
+            leg.apply(store.changes(0))
+        leg.commit(store.seq())
+        assert leg.around(["marie curie"], []).total == 3
+
+
 def test_a_leg_of_another_store_or_layout_starts_from_nothing(tmp_path: Path) -> None:
     folder = filled(tmp_path)
     assert EntityGraph.open(folder, store_id="s").seq() > 0

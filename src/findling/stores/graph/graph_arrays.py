@@ -44,18 +44,18 @@ class RowTable(NamedTuple):
     codes: NDArray[np.uint32]
 
 
-def rows_of(columns: Mapping[str, Any] | None, added: Sequence[NamedRow], dropped: Collection[int]) -> RowTable:
+def rows_of(columns: Mapping[str, Any], added: Sequence[NamedRow], dropped: Collection[int]) -> RowTable:
     """The rows of columns without those dropped, and with those added, which replace others of the same chunk."""
-    table = _decoded(columns) if columns is not None else _EMPTY
+    table = _decoded(columns)
     gone = np.array([*dropped, *(row.cid for row in added)], np.int64)
     return _joined(_kept(table, ~np.isin(table.cids, gone)) if len(gone) else table, added)
 
 
 def restricted(
-    columns: Mapping[str, Any] | None, numbers: Collection[int], added: Sequence[NamedRow]
+    columns: Mapping[str, Any], numbers: Collection[int], added: Sequence[NamedRow]
 ) -> dict[str, NDArray[Any]]:
     """The columns of a graph that holds the rows of these resources and those added, and nothing else."""
-    table = _decoded(columns) if columns is not None else _EMPTY
+    table = _decoded(columns)
     allowed = np.fromiter(numbers, np.int64, len(numbers))
     return columns_of(_joined(_kept(table, np.isin(table.numbers, allowed)), added))
 
@@ -211,7 +211,6 @@ class GraphArrays:
 
 
 _NONE: NDArray[np.intp] = np.empty(0, np.intp)
-_EMPTY = RowTable(np.empty(0, np.int64), np.empty(0, np.int64), _NONE, np.empty(0, np.uint32))
 
 
 def _decoded(columns: Mapping[str, Any]) -> RowTable:

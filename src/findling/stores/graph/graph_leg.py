@@ -96,8 +96,7 @@ class EditedGraph(GraphView):
         for number, document in others:
             for chunk in document.chunks:
                 seen._add(document, chunk, number)
-        columns = self._columns if self._columns is not NO_COLUMNS else None
-        return GraphView(restricted(columns, numbers, list(seen._added.values())))
+        return GraphView(restricted(self._columns, numbers, list(seen._added.values())))
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Absorb changes; they become visible and durable with `commit`."""
@@ -110,11 +109,11 @@ class EditedGraph(GraphView):
                 if document is not None and chunk.cid in change.added:
                     self._add(document, chunk, change.number)
 
-    def _edited(self, columns: Mapping[str, Any] | None) -> dict[str, tuple[str, bytes]]:
-        """Columns with everything applied so far, as they are kept: a type code and bytes each."""
+    def _edited(self) -> dict[str, tuple[str, bytes]]:
+        """Its columns with everything applied so far, as they are kept: a type code and bytes each."""
         from findling.stores.graph.graph_arrays import columns_of, rows_of, to_columns
 
-        return to_columns(columns_of(rows_of(columns, list(self._added.values()), self._dropped)))
+        return to_columns(columns_of(rows_of(self._columns, list(self._added.values()), self._dropped)))
 
     def _add(self, document: Document, chunk: Chunk, number: int) -> None:
         from findling.stores.graph.graph_arrays import NamedRow
@@ -158,7 +157,7 @@ class EntityGraph(EditedGraph):
 
     def commit(self, seq: int) -> None:
         """Replace the file by one with everything applied so far, together with the number it reaches."""
-        write_graph(self._folder, self._owner, seq, self._edited(self._columns if self._opened else None))
+        write_graph(self._folder, self._owner, seq, self._edited())
         self._forget()
         self._follow(read_graph(self._folder, self._owner))
 
@@ -175,4 +174,5 @@ class EntityGraph(EditedGraph):
         self._opened, self._columns = opened, opened.columns if opened else NO_COLUMNS
 
 
-NO_COLUMNS: Mapping[str, Any] = dict.fromkeys(COLUMNS, ())
+NO_COLUMNS: Mapping[str, Any] = dict.fromkeys(COLUMNS, memoryview(b"").cast("I"))
+"""Those of a leg without a file, as a file has them: numbers, of which there are none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import closing
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -13,10 +15,12 @@ from findling.domain.ports import KeywordLeg, TruthStore
 from findling.service.workspace.backends import is_same_place, open_backend, shown_url
 from findling.service.workspace.workspace import PLACE_FILE, backend_at
 from findling.stores.local.backend import LocalBackend
+from findling.stores.local.legs import STORE_FILE
 from findling.testing.backend import BackendSuite
 from findling.testing.keyword_leg import KeywordLegSuite
 from findling.testing.vector_table import VectorTableSuite
 from tests.counts import tries
+from tests.stores.test_sqlite_errors import someone_without_rights
 
 
 class Local:
@@ -57,6 +61,28 @@ class TestLocalKeywordLeg(Local, KeywordLegSuite):
 
 class TestLocalVectors(Local, VectorTableSuite):
     pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps access lists, not modes")
+def test_a_store_that_nobody_may_look_at_counts_as_the_one_that_was_opened(tmp_path: Path) -> None:
+    backend, former = LocalBackend(tmp_path), tmp_path / "former"
+    backend.create_store()
+    with closing(backend.open_store()):
+        tmp_path.chmod(0)
+        try:
+            with someone_without_rights():
+                with pytest.raises(PermissionError):
+                    (tmp_path / STORE_FILE).stat()
+                assert not backend.is_replaced()
+        finally:
+            tmp_path.chmod(0o700)
+        assert not backend.is_replaced()
+        (tmp_path / STORE_FILE).rename(former)
+        assert backend.is_replaced()
+        (tmp_path / STORE_FILE).touch()
+        assert backend.is_replaced()
+        former.replace(tmp_path / STORE_FILE)
+        assert not backend.is_replaced()
 
 
 def test_a_path_and_its_url_are_the_same_place(tmp_path: Path) -> None:

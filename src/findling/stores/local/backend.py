@@ -168,7 +168,13 @@ class LocalBackend(LocalLegs):
         return tuple(map(stamp_of, self._files))
 
     def is_replaced(self) -> bool:
-        return self._opened_file != self._file()
+        try:
+            found = self._files[0].stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return bool(self._opened_file)
+        except OSError:  # nobody may look, as in a folder that lost its rights: what is open serves on
+            return False
+        return self._opened_file != (found.st_dev, found.st_ino)
 
     def write_refusal(self) -> DiskFullError | None:
         return self._no_room

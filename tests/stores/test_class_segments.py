@@ -5,9 +5,11 @@ Segments are made small here, so that a few documents fill several.
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -308,6 +310,66 @@ def test_a_process_that_is_killed_leaves_nothing_wrong(tmp_path: Path, store: Sq
         seen = sight(store, ANN, BOB)
         assert_same(segments(tmp_path).for_sight(seen, store), copy_of(tmp_path, store, seen))
     assert not [path for path in (tmp_path / "views").iterdir() if path.suffix == ".new"]
+
+
+_OWNER = """
+from findling.stores.keyword.class_files import Links
+links = Links()
+(links.own.parent / "link").symlink_to(links.own)
+print(links.own.parent, flush=True)
+input()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+def test_links_of_a_killed_process_go_and_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, elsewhere = tmp_path / "temporary", tmp_path / "elsewhere"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    running = [
+        BoundedProcess([sys.executable, "-c", _OWNER], env={**os.environ, "TMPDIR": str(place)}, stdin=-1, stdout=-1)
+        for _ in range(3)
+    ]
+    folders = [Path(one.stdout.readline().strip()) for one in running if one.stdout is not None]
+    mine, unlocked, linked = class_files.Links(), place / "findling-view-new", place / "findling-view-linked"
+    unlocked.mkdir()
+    for folder in (elsewhere, folders[2]):
+        folder.mkdir(exist_ok=True)
+        (folder / "lock").touch()
+    linked.symlink_to(elsewhere)
+    assert all((folder / "link").is_symlink() for folder in folders)
+    for one in running[:2]:
+        one.kill()
+        one.communicate()
+    others = class_files.Links()
+    left = {unlocked, linked, folders[2], mine.own.parent, others.own.parent}
+    assert {*place.iterdir()} == left
+    assert (elsewhere / "lock").exists()
+    assert (folders[2] / "link").is_symlink()
+    assert [one.name for one in folders[2].iterdir()].count("lock") == 1
+    running[2].communicate("")
+    mine.close()
+    others.close()
+    assert {*place.iterdir()} == {unlocked, linked}
+
+
+def test_a_folder_of_links_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made, mkdtemp = list[Path](), tempfile.mkdtemp
+
+    def swept_once(**options: str) -> str:
+        made.append(Path(mkdtemp(**options)))
+        if len(made) == 1:
+            made[0].rmdir()
+        return str(made[-1])
+
+    monkeypatch.setattr(tempfile, "mkdtemp", swept_once)
+    links = class_files.Links()
+    assert links.own.parent == made[1]
+    links.close()
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_population_that_is_brought_up_to_date_is_that_of_everything(store: SqliteStore) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 import time
 import weakref
@@ -21,11 +22,12 @@ from typing import Any, NamedTuple
 
 import tantivy
 
-from findling.domain.errors import CorruptError
+from findling.domain.errors import CorruptError, PathNotFoundError, ReadOnlyError
 from findling.domain.values import read_json
 from findling.stores.filesystem import discard
 from findling.stores.keyword.entries import PreparedResource, entries, schema
 from findling.stores.keyword.segment_files import DamageGuard
+from findling.stores.lock import WriteLock
 
 SEGMENT = ".seg"
 """The end of the name of a segment's folder."""
@@ -167,8 +169,8 @@ class Links:
     """
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="findling-view-"))
-        self.close = weakref.finalize(self, discard, self._folder)
+        self._folder, lock = _own_folder()
+        self.close = weakref.finalize(self, _let_go, self._folder, lock)
         """Deletes the folder, at the latest when the process ends."""
         self._linked: dict[str, list[dict[str, Any]]] = {}
         self._files: dict[str, list[Path]] = {}
@@ -219,6 +221,45 @@ class Links:
 
     def _write_meta(self, parts: list[dict[str, Any]]) -> None:
         (self._folder / _META).write_text(json.dumps({**self._template, "segments": parts}))
+
+
+_PREFIX, _LOCK = "findling-view-", "lock"
+"""The name of a folder of links begins so. Its owner holds the lock in it, whose end tells others that it is dead."""
+
+
+def _own_folder() -> tuple[Path, WriteLock]:
+    """A new folder in the one for temporary files and its lock, which is held; those of killed processes go."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        lock = WriteLock(folder / _LOCK)
+        try:
+            is_ours = lock.acquire(0.0)
+        except PathNotFoundError:  # another process has swept it, before it was locked
+            continue
+        except OSError:  # without locks in this file system nobody sweeps
+            return folder, lock
+        if is_ours:
+            _sweep(folder.parent, folder.stat().st_uid)
+            return folder, lock
+
+
+def _sweep(place: Path, user: int) -> None:
+    """Delete what killed processes of a user have left: 128 folders in three hours of kills.
+
+    A lock tells who lives in other namespaces of processes, too. A folder without one is about to get it.
+    """
+    for folder in place.glob(f"{_PREFIX}*"):
+        lock = WriteLock(folder / _LOCK)
+        with suppress(OSError, PathNotFoundError, ReadOnlyError):  # its owner has just deleted it
+            status = folder.lstat()
+            is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == user
+            if is_own and (folder / _LOCK).exists() and lock.acquire(0.0):
+                _let_go(folder, lock)
+
+
+def _let_go(folder: Path, lock: WriteLock) -> None:
+    lock.release()  # first, for Windows
+    discard(folder)
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:

@@ -7,14 +7,17 @@ minute of a run, and six times the memory.
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.capture import FDCapture
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
@@ -108,11 +111,7 @@ def _work(session: pytest.Session, connection: Connection, name: str) -> None:
     config = session.config
     manager = config.pluginmanager
     manager.unregister(name="terminalreporter")
-    # Its files are those of the process that collected, and of all other workers.
-    capture = manager.getplugin("capturemanager")
-    capture.stop_global_capturing()
-    capture.start_global_capturing()
-    capture.suspend_global_capture()
+    _capture_apart(manager.getplugin("capturemanager"))
     factory: Any = config._tmp_path_factory  # type: ignore[attr-defined]
     factory._given_basetemp, factory._basetemp = Path(factory.getbasetemp(), name), None
     manager.register(_Telling(config, connection))
@@ -121,6 +120,15 @@ def _work(session: pytest.Session, connection: Connection, name: str) -> None:
         coming = None if following is None else session.items[following]
         config.hook.pytest_runtest_protocol(item=item, nextitem=coming)
         connection.send(at)
+
+
+def _capture_apart(manager: Any) -> None:
+    """Have what this process prints go into files of its own, behind descriptors that modules may know by now."""
+    caught = manager._global_capturing
+    for each in (caught.out, caught.err):
+        if isinstance(each, FDCapture):
+            with TemporaryFile() as file:
+                os.dup2(file.fileno(), each.tmpfile.fileno())
 
 
 def _pairs(connection: Connection) -> Iterator[tuple[int, int | None]]:

@@ -11,7 +11,10 @@ from tests.meta.structure import PACKAGE
 from tests.processes import run_process
 
 ONE = """
-import os, signal
+import os, signal, subprocess, sys
+def test_early(capfd, at=sys.stderr):  # as it was when the tests were collected
+    subprocess.run(["echo", "loud"], stdout=at, timeout=60)
+    assert at.fileno() > 2
 def test_first(tmp_path): (tmp_path / "own").write_text("1")
 def test_wrong(): assert 1 == 2, "as it should"
 def test_end(): os.kill(os.getpid(), signal.SIGKILL)
@@ -40,7 +43,7 @@ def test_every_test_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "test_other.py").write_text(OTHER)
     done = _run(tmp_path, "-rA")
     assert done.returncode == 1, done.stdout
-    assert "2 failed, 23 passed, 1 skipped, 2 errors" in done.stdout, done.stdout
+    assert "2 failed, 24 passed, 1 skipped, 2 errors" in done.stdout, done.stdout
     said = [line.split(" - ")[0] for line in done.stdout.splitlines() if "::" in line]
     ends = [f"{line.split()[0]} {line.rpartition('::')[2]}" for line in said]
     assert {end: ends.count(end) for end in ("FAILED test_wrong", "FAILED test_end", "PASSED test_after")} == {

@@ -73,6 +73,12 @@ def test_scores_do_not_tell_what_was_there_before(
         )
     assert sum(map(len, fresh)) > len(QUESTIONS)
     assert before != fresh
-    for one in (alone, served):
-        for found, wanted in zip(one, fresh, strict=True):
-            assert {hit[:2]: hit[2] for hit in found} == pytest.approx({hit[:2]: hit[2] for hit in wanted}, abs=1e-6)
+    for place, one in (("alone", alone), ("served", served)):
+        for question, found, wanted in zip(QUESTIONS, one, fresh, strict=True):
+            scores = {hit[:2]: hit[2] for hit in found}
+            assert scores == pytest.approx({hit[:2]: hit[2] for hit in wanted}, abs=1e-6), (
+                place,
+                question,
+                found,
+                wanted,
+            )

@@ -21,8 +21,8 @@ from findling.models.local.instant import InstantEmbedder
 
 Floats = NDArray[np.float32]
 
-BLEND = 0.3
-"""The share of the vectors beside BM25, both sides brought to 0 … 1."""
+BLENDS = (0.3, 0.5, 0.7)
+"""Shares of the vectors beside BM25, both sides brought to 0 … 1."""
 
 
 def main() -> None:
@@ -47,9 +47,9 @@ def main() -> None:
             continue
         figures = []
         plain = bm25(texts, list(questions.values()))
-        for scores in (near, plain, BLEND * level(near) + (1 - BLEND) * level(plain)):
+        for scores in (plain, near, *(share * level(near) + (1 - share) * level(plain) for share in BLENDS)):
             figures.append(ndcg(scores, list(passages), list(questions), judged))
-        print(f"{folder.name:16} alone {figures[0]:.3f}  BM25 {figures[1]:.3f}  blended {figures[2]:.3f}", flush=True)
+        print(f"{folder.name:16} BM25, alone, blended: {' '.join(f'{figure:.3f}' for figure in figures)}", flush=True)
 
 
 def lines(path: Path) -> list[dict[str, str]]:

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tongues import LATER, TOKENS, Pieces, english_rows, is_unspaced, packed, words
+from tongues import GUESS, LATER, TOKENS, Pieces, english_rows, is_unspaced, packed, words
 from torch.nn import functional
 
 from findling.text.analysis.wordpieces import piece_counts
@@ -43,28 +43,25 @@ MAJOR = "ar bg bn ca cs da de el en es fa fi fr he hi hr hu id it ja ko lt lv nb
 MAJOR += "ro ru sk sl sr sv ta th tr uk vi zh".split()
 """Languages whose pieces count in full; those of others count half."""
 
-LOUD = 4.0
-"""What the rows are divided by at the end: sums come out 4 to 6 times as long as English ones of the same meaning.
-A name or a number that has an English row of its own has to count as it does there."""
-
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 class Options(NamedTuple):
     """How to fit."""
 
-    pieces: int = 140_000
+    pieces: int = 165_000
     dimensions: int = 256
-    steps: int = 6_000
+    steps: int = 12_000
     batch: int = 4_096
     rate: float = 3e-3
     turn_rate: float = 1e-3
-    temperature: float = 0.06
+    temperature: float = 0.05
     nearness: float = 1.0
+    lengthwise: float = 0.5
     words_share: float = 0.35
     balance: float = 0.5
     dropout: float = 0.1
-    mixed: float = 0.5
+    mixed: float = 0.7
     ridge: float = 3.0
     coarse: float = 0.4
     seed: int = 7
@@ -106,7 +103,7 @@ def main() -> None:
     codes, scales, turn = model.quantised()
     names = zlib.compress("\n".join(pieces).encode(), 9)
     table = {"pieces": np.frombuffer(names, np.uint8), "codes": packed(codes), "turn": turn.astype(np.float32)}
-    np.savez(where.out, scales=(scales / LOUD).astype(np.float16), **table)
+    np.savez(where.out, scales=scales.astype(np.float16), **table)
     print(
         f"{where.out}: {where.out.stat().st_size:,} bytes, sha256 {hashlib.sha256(where.out.read_bytes()).hexdigest()}"
     )
@@ -250,7 +247,7 @@ def choose_pieces(pairs: Pairs, listed: Path, teacher: dict[str, int], options: 
         for counts in (shares[language], frequencies[language]):
             total = sum(counts.values())
             for word, count in counts.items():
-                own[word] += weight * count / total / (1 + bool(frequencies[language] and shares[language]))
+                own[word] += weight * count / total / (1 + bool(frequencies[language] and shares[language]))  # type: ignore[assignment]
         if len(shares[language]) > 300 or frequencies[language]:
             usage.update(own)
             candidates.update(word for word, _ in own.most_common(30_000 if weight == 1 else 10_000))
@@ -328,6 +325,10 @@ class Model:
             self.turn[start.shape[1] :] = torch.randn_like(self.turn[start.shape[1] :]) * self.turn.std()
         if options.dimensions < start.shape[1]:
             raise SystemExit("at least as many dimensions as the teacher has")
+        # A name or a number that has an English row of its own has to count as it does in English.
+        drawn = self.draw(20_000)
+        lengths = self.foreign_sums(drawn, self.pieces, self.turn).norm(dim=1)
+        self.turn *= self.lengths[drawn].median() / lengths.median()
 
     def weights(self, pairs: Pairs) -> Any:
         """Running sums of the chances of the pairs: languages by a power of their size, words and texts by a share."""
@@ -368,8 +369,9 @@ class Model:
         low = functional.embedding_bag(
             row.clamp(max=size - 1), pieces, starts, mode="sum", per_sample_weights=share * own
         )
+        counted = share * ~own * torch.where(row < size + TOKENS, 1.0, GUESS)
         names = functional.embedding_bag(
-            (row - size).clamp(min=0) % TOKENS, self.frozen, starts, mode="sum", per_sample_weights=share * ~own
+            (row - size).clamp(min=0) % TOKENS, self.frozen, starts, mode="sum", per_sample_weights=counted
         )
         return low @ turn + names
 
@@ -425,14 +427,19 @@ class Model:
             goal = torch.arange(len(drawn), device=DEVICE)
             loss = (functional.cross_entropy(scores, goal) + functional.cross_entropy(scores.T, goal)) / 2
             near = 1 - (learnt * wanted).sum(1).mean()
+            loud = ((sums.norm(dim=1) + 1e-6).log() - (meant.norm(dim=1) + 1e-6).log()).square().mean()
             adam.zero_grad(set_to_none=True)
-            (loss + options.nearness * near).backward()
+            (loss + options.nearness * near + options.lengthwise * loud).backward()
             adam.step()
             if step % max(1, options.steps // 12) == 0:
-                print(f"step {step}: contrast {loss.item():.4f}, cosine {1 - near.item():.4f}", flush=True)
+                print(
+                    f"step {step}: contrast {loss.item():.4f}, cosine {1 - near.item():.4f}, "
+                    f"logarithm of lengths off by {loud.item() ** 0.5:.2f}",
+                    flush=True,
+                )
         self.report(began, "end")
 
-    @torch.no_grad()
+    @torch.no_grad()  # type: ignore[untyped-decorator]
     def report(self, began: float, label: str) -> None:
         """How often a sentence kept back finds its English among 1,000."""
         codes, scales, turn = self.quantised()
@@ -463,7 +470,7 @@ class Model:
             )
         )
 
-    @torch.no_grad()
+    @torch.no_grad()  # type: ignore[untyped-decorator]
     def quantised(self) -> tuple[NDArray[np.int8], Floats, Floats]:
         """2-bit codes, scales, and the turn."""
         scales = half_steps(self.pieces).half().float()

@@ -11,7 +11,7 @@ import argparse
 import gzip
 from pathlib import Path
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, closing
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -25,6 +26,7 @@ from findling.stores.keyword.segment_files import (
     NOTE_FILE,
     LegNote,
     content_end,
+    linked,
     read_opstamp,
     read_state,
     with_footer,
@@ -215,6 +217,37 @@ def test_a_lock_that_tantivy_leaves_at_the_last_moment_changes_no_score(
     assert worded(store, leg) == [pytest.approx(wanted, rel=1e-6, abs=1e-6) for wanted in worded(store, fresh)]
     assert locks
     assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+@pytest.mark.parametrize("moment", ["before", "within"])
+def test_a_compaction_that_ends_while_a_leg_is_opened_changes_no_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """What is dead counted in the scores of one answer: its files had gone, or the list of it."""
+    store = MemoryStore()
+    made(tmp_path / "leg", store, [documents()])
+    store.write([], [f"r{number}" for number in range(0, 120, 3)])
+    with closing(TantivyLeg.open(tmp_path / "leg", store_id="s")) as leg:
+        catch_up(store, leg)
+    for name in ("fresh", "compacted"):
+        with closing(TantivyLeg.open(tmp_path / name, store_id="s")) as leg:
+            catch_up(store, leg)
+    assert count_entries(tmp_path / "leg").deleted
+
+    def compact(files: Iterable[Path] = ()) -> AbstractContextManager[Path]:
+        monkeypatch.setattr(merge, "linked", linked)
+        listed = [*files]
+        adopt_index(tmp_path / "compacted", tmp_path / "leg")
+        return linked(listed)
+
+    asked = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    if moment == "before":
+        compact()
+    else:
+        monkeypatch.setattr(merge, "linked", compact)
+    fresh = TantivyLeg.open(tmp_path / "fresh", store_id="s")
+    assert worded(store, asked) == [pytest.approx(wanted, rel=1e-6, abs=1e-6) for wanted in worded(store, fresh)]
+    assert not (tmp_path / "compacted").exists()
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"made_for": 1}', "null", "\xff"])

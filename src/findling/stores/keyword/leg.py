@@ -32,6 +32,7 @@ from findling.stores.keyword.segment_files import (
     new_index,
     open_index,
     read_opstamp,
+    read_state,
     write_error,
     write_note,
 )
@@ -366,15 +367,32 @@ class TantivyLeg(IndexedLeg):
     def _counted(self) -> LiveIndex:
         """The state that is searched, in which nothing that is dead counts."""
         if (live := self._live) is None:
-            state, plain = self._state, self._fixed or self._index.searcher()
-            live = LiveIndex(plain)
-            if self._fixed is None and self._seq is not None and has_deleted(self._folder):
-                from findling.stores.keyword.merge import live_index
-
-                live = live_index(self._folder, self._opstamp, plain)
+            state, live = self._state, self._living()
+            # A compaction that ends meanwhile takes files away, or the list of what is dead in those that are open.
+            while self._follows_compaction():
+                live = self._living()
             if state == self._state:
                 self._live = live
         return live
+
+    def _living(self) -> LiveIndex:
+        plain = self._fixed or self._index.searcher()
+        if self._fixed is None and self._seq is not None and has_deleted(self._folder):
+            from findling.stores.keyword.merge import live_index
+
+            return live_index(self._folder, self._opstamp, plain)
+        return LiveIndex(plain)
+
+    def _follows_compaction(self) -> bool:
+        """Whether other files of the same change had taken the place of those that were open; now they are."""
+        with suppress(OSError, ValueError):
+            if self._fixed is None and not self.is_current():
+                files, state = files_of(self._folder), read_state(self._folder)
+                if state is not None and (state.note.made_for, state.seq) == (self._made_for, self._seq):
+                    self._index.reload()
+                    self._files, self._opstamp = files, state.opstamp
+                    return True
+        return False
 
     def _forget(self) -> None:
         self._state += 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
-from findling.stores.keyword.entries import entries, prepare, schema
+from findling.stores.keyword.entries import entries, place_of, prepare, schema, scored
 from findling.stores.keyword.query_builder import BuiltQuery, FormsFile, KeywordQuery, among, hits_of, rid_token
 from findling.stores.keyword.segment_files import (
     DamageGuard,
@@ -253,11 +252,11 @@ class TantivyLeg(IndexedLeg):
             return {}
         with self._reading:
             searcher, hits, total = self._fetched(built).get(True) or _Fetched(self._searcher(), [], -1)
-            known = _scored(searcher, hits if len(hits) == total else hits[:_AT_ONCE], cids)
+            known = scored(searcher, hits if len(hits) == total else hits[:_AT_ONCE], cids)
             # One of five, as a rule: a second search looks up each in every segment. None where all was fetched.
             if others := [cid for cid in cids if cid not in known and len(hits) != total]:
                 named = among(self._index.schema, built.query, others)
-                known |= _scored(searcher, searcher.search(named, len(others), count=False).hits, others)
+                known |= scored(searcher, searcher.search(named, len(others), count=False).hits, others)
         is_ranked = asks_for_text(node)
         return {cid: known[cid] if is_ranked else 0.0 for cid in cids if cid in known}
 
@@ -269,7 +268,7 @@ class TantivyLeg(IndexedLeg):
         if built.query is None:
             return 0
         with self._reading:
-            return min(most, bisect_right(self._best(built, most).hits, -least, key=_place))
+            return min(most, bisect_right(self._best(built, most).hits, -least, key=place_of))
 
     def definers(
         self, names: Iterable[str], node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None = None
@@ -283,7 +282,7 @@ class TantivyLeg(IndexedLeg):
             hits = searcher.search(query, limit, count=False).hits
             addresses = [address for _, address in hits]
             turns, cids = (searcher.fast_field_values(field, addresses) for field in ("turn", "cid"))
-        best = sorted(zip(map(_place, hits), turns, cids, strict=True))
+        best = sorted(zip(map(place_of, hits), turns, cids, strict=True))
         return [(int(cid or 0), -place) for place, _, cid in best]
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
@@ -318,12 +317,12 @@ class TantivyLeg(IndexedLeg):
         searcher, found, total = self._best(built, depth if limit else 1, is_ranked=is_ranked)
         if not limit or not found:
             return [], total
-        end = bisect_right(found, _place(found[limit - 1]), key=_place) if limit < len(found) else len(found)
+        end = bisect_right(found, place_of(found[limit - 1]), key=place_of) if limit < len(found) else len(found)
         if end == len(found) < total:  # nobody knows where equals end
             return self._find(built, total, is_ranked=is_ranked)[0][:limit], total
         addresses = [address for _, address in found[:end]]
         turns = searcher.fast_field_values("turn", addresses)
-        best = sorted(zip(map(_place, found[:end]), turns, range(end), strict=True))[:limit]
+        best = sorted(zip(map(place_of, found[:end]), turns, range(end), strict=True))[:limit]
         cids = searcher.fast_field_values("cid", [addresses[number] for _, _, number in best])
         scores = [-place if is_ranked else 0.0 for place, _, _ in best]
         return list(zip([int(cid or 0) for cid in cids], scores, strict=True)), total
@@ -366,22 +365,19 @@ class TantivyLeg(IndexedLeg):
 
     def _counted(self) -> LiveIndex:
         """The state that is searched, in which nothing that is dead counts."""
-        if (live := self._live) is None:
-            state, live = self._state, self._living()
+        while (live := self._live) is None:
+            state, found = self._state, LiveIndex(self._fixed or self._index.searcher())
+            if self._fixed is None and self._seq is not None and has_deleted(self._folder):
+                from findling.stores.keyword.merge import live_index
+
+                found = live_index(self._folder, self._opstamp, found.searcher)
             # A compaction that ends meanwhile takes files away, or the list of what is dead in those that are open.
-            while self._follows_compaction():
-                live = self._living()
-            if state == self._state:
-                self._live = live
+            if self._follows_compaction():
+                continue
+            if state != self._state:
+                return found
+            self._live = found
         return live
-
-    def _living(self) -> LiveIndex:
-        plain = self._fixed or self._index.searcher()
-        if self._fixed is None and self._seq is not None and has_deleted(self._folder):
-            from findling.stores.keyword.merge import live_index
-
-            return live_index(self._folder, self._opstamp, plain)
-        return LiveIndex(plain)
 
     def _follows_compaction(self) -> bool:
         """Whether other files of the same change had taken the place of those that were open; now they are."""
@@ -400,17 +396,3 @@ class TantivyLeg(IndexedLeg):
 
     def _begun(self, index: tantivy.Index) -> None:
         self._forms.begin(self._opstamp)
-
-
-def _scored(
-    searcher: tantivy.Searcher, hits: Sequence[tuple[float | None, tantivy.DocAddress]], wanted: Iterable[int]
-) -> dict[int, float]:
-    """The scores of the wanted chunks among some hits."""
-    cids = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
-    hit_of = dict(zip(cids, hits, strict=True))
-    return {cid: hit_of[cid][0] or 0.0 for cid in wanted if cid in hit_of}
-
-
-def _place(hit: tuple[float | None, tantivy.DocAddress]) -> float:
-    """The key that orders hits. Without a word to rank by the latest come first, and what has no time comes last."""
-    return inf if hit[0] is None else -hit[0]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring
-from math import inf
 from typing import NamedTuple
 
 import tantivy
@@ -177,17 +176,3 @@ def _count_signs(text: str, most: int) -> int:
     # One pass over bytes takes a third of the time that a count of each sign takes.
     data = text.encode("utf-8", "surrogatepass")
     return min(most, len(data) - len(data.translate(None, _CODE_SIGNS)))
-
-
-def scored(
-    searcher: tantivy.Searcher, hits: Sequence[tuple[float | None, tantivy.DocAddress]], wanted: Iterable[int]
-) -> dict[int, float]:
-    """The scores of the wanted chunks among some hits."""
-    cids = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
-    hit_of = dict(zip(cids, hits, strict=True))
-    return {cid: hit_of[cid][0] or 0.0 for cid in wanted if cid in hit_of}
-
-
-def place_of(hit: tuple[float | None, tantivy.DocAddress]) -> float:
-    """The key that orders hits. Without a word to rank by the latest come first, and what has no time comes last."""
-    return inf if hit[0] is None else -hit[0]

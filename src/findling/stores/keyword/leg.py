@@ -19,7 +19,7 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
-from findling.stores.keyword.entries import entries, place_of, prepare, schema, scored
+from findling.stores.keyword.entries import entries, prepare, schema
 from findling.stores.keyword.query_builder import BuiltQuery, FormsFile, KeywordQuery, among, hits_of, rid_token
 from findling.stores.keyword.segment_files import (
     DamageGuard,
@@ -35,7 +35,7 @@ from findling.stores.keyword.segment_files import (
     write_error,
     write_note,
 )
-from findling.stores.keyword.term_weights import KeywordWords, LiveIndex, SegmentStatistics
+from findling.stores.keyword.term_weights import KeywordWords, LiveIndex, SegmentStatistics, place_of, scored
 from findling.text.query.tree import asks_for_text
 
 _HEAP_BYTES = 64_000_000

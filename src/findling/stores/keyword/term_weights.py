@@ -359,3 +359,17 @@ def begins_longer_terms(term: str) -> bool:
 
 def _frequent(found: Mapping[str, int], most: int) -> list[str]:
     return sorted(found, key=lambda word: -found[word])[:most]
+
+
+def scored(
+    searcher: tantivy.Searcher, hits: Sequence[tuple[float | None, tantivy.DocAddress]], wanted: Iterable[int]
+) -> dict[int, float]:
+    """The scores of the wanted chunks among some hits."""
+    cids = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
+    hit_of = dict(zip(cids, hits, strict=True))
+    return {cid: hit_of[cid][0] or 0.0 for cid in wanted if cid in hit_of}
+
+
+def place_of(hit: tuple[float | None, tantivy.DocAddress]) -> float:
+    """The key that orders hits. Without a word to rank by the latest come first, and what has no time comes last."""
+    return math.inf if hit[0] is None else -hit[0]

@@ -61,6 +61,11 @@ def test_generated_queries_read_back() -> None:
         assert positive_texts(node) or not asks_for_text(node), query
 
 
+def test_an_echo_in_capitals_is_no_shout() -> None:
+    reads_back('0)0"0"Ð')
+    reads_back('A)B)C)D)E)"F"')
+
+
 @given(st.text())
 @settings(max_examples=tries(300, short=40))
 def test_no_text_is_an_error(text: str) -> None:

@@ -111,6 +111,7 @@ def test_a_shouted_question_is_read_as_if_it_were_not() -> None:
     assert parse("I AM INTERESTED IN TEA AND COFFEE, NOT IN MAX_VALUE!") == parse(
         "i am interested in tea and coffee, not in MAX_VALUE!"
     )
+    assert parse("TODO OR FIXME OR XXX OR HACK") != parse("todo or fixme or xxx or hack"), "four words and operators"
     assert parse("TODO OR FIXME OR XXX") != parse("todo or fixme or xxx"), "too few words to tell"
 
 

@@ -139,7 +139,9 @@ _SHOUTED = 6
 
 def calmed(text: str) -> str:
     """A shouted text in lower case: no capital of it tells a name or an operator. Identifiers stay as they are."""
-    if not text.isupper() or len(words := text.split(" ")) < _SHOUTED:
+    words = text.split(" ") if text.isupper() else []
+    # `TODO OR FIXME OR XXX OR HACK` are four words.
+    if sum(_kind(word) == "word" for word in words) < _SHOUTED:
         return text
     return " ".join(word.lower() if word.translate(_UNMARKED).isalpha() else word for word in words)
 

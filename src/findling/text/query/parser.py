@@ -90,7 +90,9 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
 
     `now` is what relative dates are reckoned from. Without an `intent` the text tells how it is meant.
     """
-    typed, text = text.strip(), calmed(visible(text))
+    typed, text = text.strip(), visible(text)
+    if intent is None:  # an expression is written by the program: `A AND B AND "C" AND D` is no shout
+        text = calmed(text)
     if not text or text.isspace():
         return Parsed(Any(()) if typed else All(()), frozenset())
     if "\n" in typed:

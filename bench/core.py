@@ -28,6 +28,10 @@ PIECE = 1_600
 WANTED = dict.fromkeys("database connection pool timeout self import return value name index".split())
 
 
+def _reference(text: str) -> list[bytes]:
+    return instant._codes(instant._sums([text]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(argparse.__file__).parent)
@@ -44,7 +48,11 @@ def main() -> None:
     for name, plain, fast in (
         ("terms", analysis._terms_with_spaces, analysis.index_form),
         ("token counts", wordpieces._count_tokens, wordpieces.count_tokens),
-        ("instant vectors", lambda text: instant._codes([text]), lambda text: instant.instant_codes([text])),
+        (
+            "instant vectors",
+            lambda text: instant._codes(instant._sums([text])),
+            lambda text: instant.instant_codes([text]),
+        ),
     ):
         slow, quick = _best([_each(plain, texts), _each(fast, texts)], arguments.rounds)
         _print(f"{name}, ms/MB", slow / megabytes, quick / megabytes)

@@ -1,6 +1,6 @@
 """The development sets in one table: NDCG@10 by words, instant and read, from indexes that are kept between runs.
 
-    python bench/development.py HOME FOLDER... [--only words instant read] [--limit-queries N]
+    python bench/development.py HOME FOLDER... [--only words instant read] [--limit-queries N] [--set NAME=VALUE]
                                 [--save FILE] [--beside FILE] [--openers TEXT...] [--upper] [--measure R@5]
 
 Each FOLDER is a collection in BEIR layout. HOME keeps one index for each, so that the model reads a passage once; copy
@@ -18,10 +18,11 @@ sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from findling.domain.resources import Resource
+from findling.faces.cli.request.options import apply_changes
 from findling.pipelines.evaluation.evaluation import MAIN_MEASURE, evaluate_query
 from findling.pipelines.evaluation.evaluation_collections import JudgedCollection, read_collection, read_documents
 from findling.ranking.metrics import compare, mean
@@ -75,7 +76,7 @@ def line(name: str, label: str, values: dict[str, float], before: dict[str, floa
     return f"{text}  {spent:5.1f} ms"
 
 
-def opened(home: Path, collection: JudgedCollection, changed: dict[str, object]) -> Engine:
+def opened(home: Path, collection: JudgedCollection, changed: dict[str, object], more: Iterable[str] = ()) -> Engine:
     root = home / "roots" / collection.name
     root.mkdir(parents=True, exist_ok=True)
     own = {
@@ -84,7 +85,7 @@ def opened(home: Path, collection: JudgedCollection, changed: dict[str, object])
         "semantic.refine": "never",
         "store.home": str(home / "home"),
     }
-    return open_engine(root, settings=Settings().override({**own, **changed}, "bench"))
+    return open_engine(root, settings=apply_changes(Settings().override({**own, **changed}, "bench"), more))
 
 
 def prepare(home: Path, collection: JudgedCollection, read: bool) -> None:
@@ -106,8 +107,7 @@ def resources(collection: JudgedCollection) -> Iterator[tuple[Resource, str]]:
 
 def ask(given: argparse.Namespace, collection: JudgedCollection, label: str) -> dict[str, float]:
     values: dict[str, float] = {}
-    changed: dict[str, object] = {**RUNS[label], **{one.partition("=")[0]: one.partition("=")[2] for one in given.set}}
-    with opened(given.home, collection, changed) as engine:
+    with opened(given.home, collection, RUNS[label], given.set) as engine:
         engine.search("warm up", limit=30, refresh=False)
         if engine.opened.lazy("graph").is_able:
             with engine.opened.files.writing():

@@ -173,9 +173,25 @@ def test_the_answer_says_which_vectors_served_it(notes: Path, findling: Findling
     assert refined["hits"][0]["receipt"]["vector_rank"] == 1
 
 
-def test_a_script_that_the_model_cannot_read_is_searched_by_words(notes: Path, findling: Findling) -> None:
+def test_a_question_in_another_language_is_answered_at_once(notes: Path, findling: Findling) -> None:
+    """Before the model has read and after it: it knows English only."""
+    for _ in range(2):
+        answer = json.loads(findling("고양이가 카펫에서 자고 있다", "--json")[1])
+        assert (answer["meaning"]["speed"], answer["degraded"]) == ("instant", [])
+        assert answer["hits"][0]["path"] == "nap.md"
+        findling("refine")
+
+
+def test_a_passage_in_another_language_is_found(notes: Path, findling: Findling) -> None:
     (notes / "ko.md").write_text("고양이가 양탄자 위에서 잠들었다.\n")
-    code, out, err = findling("고양이")
-    assert code == 0
-    assert out.startswith("ko.md:1 ")
-    assert "cannot read this script" in err
+    findling("refine")
+    assert findling("고양이")[1].startswith("ko.md:1 ")
+    assert "ko.md" in findling("Wo schläft die Katze auf dem Teppich?")[1]
+
+
+def test_without_instant_vectors_words_answer_another_language(notes: Path, findling: Findling) -> None:
+    (notes / "ko.md").write_text("고양이가 양탄자 위에서 잠들었다.\n")
+    findling("refine")
+    code, out, err = findling("고양이", "--set", "semantic.instant=false")
+    assert (code, out[:8]) == (0, "ko.md:1 ")
+    assert "minilm cannot read this language" in err

@@ -242,8 +242,8 @@ def test_a_passage_has_others_like_it_than_its_document(engine: Engine) -> None:
     assert "docs/guide.md" not in {hit.path for hit in answer}
 
 
-def test_a_script_that_the_model_cannot_read_is_compared_by_words(engine: Engine) -> None:
-    engine.add([(Resource(rid=f"note:{n}", type="note"), "数据库 很 好 数据库") for n in range(3)])
-    answer = similar(legs_of(engine), "note:0")
-    assert answer.strategy == "keyword"
-    assert {hit.rid for hit in answer} == {"note:1", "note:2"}
+def test_what_means_the_same_in_other_languages_is_similar(engine: Engine) -> None:
+    engine.add([(Resource(rid="note:cat", type="note"), "猫在地毯上睡觉。")])
+    answer = similar(legs_of(engine), "note:cat", 3)
+    assert answer.strategy == "semantic" and answer.meaning["speed"] == "instant"
+    assert answer.hits[0].path == "feline.md"

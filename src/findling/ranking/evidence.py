@@ -51,6 +51,9 @@ FOREIGN = 5.0 / _FULL
 foreign passages reaches .22, in one of twenty cases .32; the nearest passage of a collection on the subject .53 to .70,
 in one of twenty cases less than .38 to .58."""
 
+ACROSS = 0.15
+"""The same for a question in another language than English: its words are known less well, all cosines are smaller."""
+
 _FLOOR = 0.05
 """Less is no evidence: 3 % of the weight of the question's words."""
 

@@ -2,7 +2,7 @@
 
 The vectors were distilled from all-MiniLM-L6-v2 (`training/README.md` tells how, and what they reach). How much a
 token counts is in the length of its vector. A token that occurs n times counts √n times, so that a long passage is
-not drowned by the words it repeats.
+not drowned by the words it repeats. Texts in other languages are read by a table of their own, into the same space.
 
 Shares are whole numbers, so sums are exact: no order, no thread and no processor changes a bit of a vector.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Sequence
 from functools import cache
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _DIMENSIONS = 256
 _SHA256 = "4f0ffffb5598adcf81fb829823974c19f51e41a6e7438b89ff05ede86eeb035c"
+_TONGUES_SHA256 = "1cf2ae955365b3800c17c1b832b9ff8a579078f04ce865f4dda7184728ab877c"
 
 
 class InstantEmbedder:
@@ -37,8 +39,8 @@ class InstantEmbedder:
     dimensions = _DIMENSIONS
     host = ""
     in_process = True
-    languages = "English"  # as the model it was distilled from
-    fingerprint = f"instant-{_SHA256[:16]}-exact-root-sum"
+    languages = "English and 118 others"
+    fingerprint = f"instant-{_SHA256[:16]}-{_TONGUES_SHA256[:16]}-exact-root-sum"
     """Changes with the token vectors and with the way they are summed."""
     usual_cosines: tuple[float, float] | None = (0.002, 0.062)
     """Mean and deviation of the cosines of unrelated texts: queries and passages of different collections."""
@@ -47,7 +49,7 @@ class InstantEmbedder:
         """One vector of length 1 for each text, in order; all zeros for a text without a known token."""
         import numpy as np
 
-        sums = _sums(texts) if native is None else np.frombuffer(_native_sums(texts)).reshape(-1, _DIMENSIONS)
+        sums = _all_sums(texts, kind)
         # As np.linalg.norm does it, without a look at what it was given: a page of hits asks for seven small batches.
         lengths = np.sqrt(np.add.reduce(sums * sums, axis=1, keepdims=True))
         return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
@@ -55,10 +57,11 @@ class InstantEmbedder:
 
 def instant_codes(texts: Sequence[str]) -> list[bytes]:
     """The vectors of passages as rows of 8-bit numbers, to be kept beside them; zeros where there is no vector."""
+    from findling.text.analysis.stemming import is_foreign_passage
     from findling.text.analysis.wordpieces import native_vocabulary, word_tokens
 
-    if native is None:
-        return _codes(texts)
+    if native is None or any(map(is_foreign_passage, texts)):
+        return _codes(_all_sums(texts, "passage"))
     return native.instant_codes(native_vocabulary(), *_mapped(), texts, word_tokens)
 
 
@@ -86,6 +89,12 @@ def _table() -> NDArray[Any]:
     return np.frombuffer(table, [("scale", "<f4"), ("codes", "i1", (_DIMENSIONS,))], offset=offset)
 
 
+def _english_sums(texts: Sequence[str]) -> NDArray[np.float64]:
+    import numpy as np
+
+    return _sums(texts) if native is None else np.frombuffer(_native_sums(texts)).reshape(-1, _DIMENSIONS)
+
+
 def _native_sums(texts: Sequence[str]) -> bytes:
     # Here: a run that finds nothing changed asks for the name of the vectors alone, 8 of its 120 ms.
     from findling.text.analysis.wordpieces import native_vocabulary, word_tokens
@@ -94,10 +103,27 @@ def _native_sums(texts: Sequence[str]) -> bytes:
     return native.instant_sums(native_vocabulary(), *_mapped(), texts, word_tokens)
 
 
-def _codes(texts: Sequence[str]) -> list[bytes]:
+def _all_sums(texts: Sequence[str], kind: str) -> NDArray[np.float64]:
+    """The sums of texts in any language."""
     import numpy as np
 
-    sums = _sums(texts)
+    from findling.text.analysis.stemming import is_foreign_passage
+    from findling.text.analysis.wordpieces import is_foreign
+
+    foreign = np.fromiter(map(is_foreign if kind == "query" else is_foreign_passage, texts), np.bool_, len(texts))
+    if not foreign.any():
+        return _english_sums(texts)
+    from findling.models.local.tongues import foreign_sums
+
+    sums = np.empty((len(texts), _DIMENSIONS))
+    sums[foreign] = foreign_sums(list(compress(texts, foreign)), _table())
+    sums[~foreign] = _english_sums(list(compress(texts, ~foreign)))
+    return sums
+
+
+def _codes(sums: NDArray[np.float64]) -> list[bytes]:
+    import numpy as np
+
     largest = np.abs(sums).max(axis=1, keepdims=True)
     codes = np.rint(sums * (127 / np.where(largest > 0, largest, 1))).astype(np.int8)
     return [row.tobytes() for row in codes]

@@ -20,7 +20,7 @@ from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled, typed_words
-from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
+from findling.pipelines.retrieve.vector_retrieval import Meaning, able_to_read, allowed_resources, find_by_meaning
 from findling.stores.filter_columns import split_ids
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.analysis.scripts import name_parts
@@ -268,7 +268,7 @@ def neighbours(
     if not at_hand.spaces:
         at_hand = legs.meaning()
         at_hand = at_hand._replace(spaces=tuple(space for space in at_hand.spaces if not space.embedder.host))
-    spaces = tuple(space for space in at_hand.spaces if can_read(space.embedder, question.text))
+    spaces = able_to_read(at_hand, question.text, []).spaces
     try:
         allowed = allowed_resources(legs.store, question.filters)
         held = {term for term, forms in ranking.found.keyword.forms.items() if forms}

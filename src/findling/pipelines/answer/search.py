@@ -29,7 +29,7 @@ from findling.pipelines.answer.steps import TOGETHER, plan_account, quality_of, 
 from findling.pipelines.retrieve.legs import KEYWORD, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import depth_of, find_candidates, in_order, widen_if_weak
-from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, may_hang
+from findling.pipelines.retrieve.vector_retrieval import Meaning, able_to_read, may_hang
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -271,16 +271,16 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     if legs.keyword.unit == "page":
         return Meaning(degraded=(Degradation(what="whole pages are ranked by their words only"),))
     at_hand = legs.meaning()
-    able = tuple(space for space in at_hand.spaces if can_read(space.embedder, question.text))
-    notes = at_hand.degraded
-    if at_hand.spaces and not able:
+    notes = list(at_hand.degraded)
+    able = able_to_read(at_hand, question.text, notes)
+    if at_hand.spaces and not able.spaces:
         names = " and ".join(space.embedder.name for space in at_hand.spaces)
-        why = f"words alone were searched: {names} cannot read this script"
-        notes += (Degradation(what=why, fix="findling models list"),)
-    elif not able and plan.mode == "semantic" and not notes:
+        why = f"words alone were searched: {names} cannot read this language"
+        notes.append(Degradation(what=why, fix="findling models list"))
+    elif not able.spaces and plan.mode == "semantic" and not notes:
         why = "there are no vectors to search by meaning; words were searched instead"
-        notes = (Degradation(what=why, fix="findling index"),)
-    return at_hand._replace(spaces=able, degraded=notes)
+        notes.append(Degradation(what=why, fix="findling index"))
+    return able._replace(degraded=tuple(notes))
 
 
 class _Page:

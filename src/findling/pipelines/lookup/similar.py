@@ -23,7 +23,7 @@ from findling.pipelines.answer.versions import demote, replaced_by
 from findling.pipelines.lookup.code_relations import NAMES, SharedNames, related_by_names
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Retrievers, alone
-from findling.pipelines.retrieve.vector_retrieval import Judge, Meaning, Space, can_read
+from findling.pipelines.retrieve.vector_retrieval import Judge, Meaning, Space, able_to_read
 from findling.ranking.evidence import words_evidence
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.chunking.chunk_plan import passage
@@ -134,29 +134,31 @@ def _by_meaning(
     """The nearest resources, and the one space they were compared in, if there is any."""
     if legs.meaning is None or legs.keyword.unit == "page" or not chunks:
         return Meaning(), []
-    meaning = legs.meaning()
+    texts = _some_texts(document, chunks)
+    meaning = able_to_read(legs.meaning(), "\n".join(texts), [])
     # Cosines of two models do not compare, and nothing is sent anywhere.
     able = [space for space in meaning.spaces if space.is_whole and not space.embedder.host]
     try:
         for space in able:
-            vector = _vector(space, document, chunks)
-            if vector is not None:
-                return meaning._replace(spaces=(space,), reranker=None), _near(legs, space, vector, document, limit)
+            vector = _vector(space, texts)
+            return meaning._replace(spaces=(space,), reranker=None), _near(legs, space, vector, document, limit)
     except (MissingExtraError, ModelError) as error:
         return Meaning(degraded=(*meaning.degraded, Degradation.of(error))), []
     return Meaning(degraded=meaning.degraded), []
 
 
-def _vector(space: Space, document: Document, chunks: Sequence[Chunk]) -> Vectors | None:
-    """The mean vector of some of the chunks; `None` for a text that the model cannot read."""
+def _some_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
+    """Some of the chunks as a model reads them."""
     some = chunks[:: -(-len(chunks) // _READ)]
     resource, text = document.resource, document.text
-    texts = [passage(resource, chunk.heading, text[chunk.start : chunk.end], chunk.cid) for chunk in some]
-    if not can_read(space.embedder, "\n".join(texts)):
-        return None
+    return [passage(resource, chunk.heading, text[chunk.start : chunk.end], chunk.cid) for chunk in some]
+
+
+def _vector(space: Space, texts: Sequence[str]) -> Vectors:
+    """The mean vector of some texts."""
     middle: Vectors = space.embedder.embed(texts).mean(axis=0)
     length = float(middle @ middle) ** 0.5
-    return middle / length if length > 0 else None
+    return middle / (length or 1.0)
 
 
 def _near(legs: Retrievers, space: Space, vector: Vectors, document: Document, limit: int) -> list[Ranked]:

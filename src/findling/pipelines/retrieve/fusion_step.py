@@ -17,6 +17,7 @@ from findling.ranking.fusion import (
     Hits,
     Weighing,
     best_first,
+    foreign_weight,
     meaning_weight,
     rrf,
     rrf_weighted,
@@ -30,10 +31,6 @@ LegEvidence = Mapping[str, Mapping[int, Evidence]]
 _STRENGTH, _WHY = (itemgetter(Evidence._fields.index(name)) for name in ("strength", "why"))
 _REFINED = "refined"
 
-_FOUND = 0.1
-"""Evidence of words above which a model that lowers a language is not asked: with .25 Turkish fell from .921 to .911
-once it had read, with this to .918."""
-
 
 def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[Weighing | None, dict[str, float]]:
     """The weight of meaning against words with its reason, `None` without meaning, and the weights of all legs."""
@@ -42,15 +39,19 @@ def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[We
         return None, {KEYWORD: 1.0, **others}
     if plan.mode == "semantic":
         return Weighing(1.0, "only meaning was asked for"), {SEMANTIC: 1.0, **others}
-    if plan.alpha is not None:
-        weighing = Weighing(plan.alpha, "as the plan says")
-    else:
-        scores = [one.raw for one in legs[KEYWORD].values()]
-        weighing = meaning_weight(query, scores, ceiling, is_refined=_is_refined(legs[SEMANTIC]))
-        best = max([one.worth for one in legs[KEYWORD].values()], default=0.0)
-        if best >= _FOUND and all(one.support is None for one in legs[SEMANTIC].values()):
-            weighing = Weighing(0.0, "the model lowers what words find in this language")
+    fixed = None if plan.alpha is None else Weighing(plan.alpha, "as the plan says")
+    weighing = fixed or _by_words(query, legs, ceiling)
     return weighing, {KEYWORD: 1 - weighing.alpha, SEMANTIC: weighing.alpha, **others}
+
+
+def _by_words(query: str, legs: LegEvidence, ceiling: float) -> Weighing:
+    """The weight of meaning by what words have found."""
+    from findling.text.analysis.wordpieces import is_foreign
+
+    words, is_refined = legs[KEYWORD].values(), _is_refined(legs[SEMANTIC])
+    if not is_refined and is_foreign(query):
+        return foreign_weight(max([one.worth for one in words], default=0.0))
+    return meaning_weight(query, [one.raw for one in words], ceiling, is_refined=is_refined)
 
 
 def fuse(

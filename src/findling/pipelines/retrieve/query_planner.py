@@ -30,7 +30,7 @@ from findling.domain.values import record
 from findling.pipelines.retrieve.legs import check_legs
 from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
-from findling.text.analysis.stemming import question_begin, question_language
+from findling.text.analysis.stemming import is_foreign_by_looks, question_begin
 from findling.text.query.lexer import calmed
 from findling.text.query.parser import Parsed, parse
 from findling.text.query.query_mode import read
@@ -92,9 +92,8 @@ class AnalyzedQuery:
 
         Of those the inflected forms are found in part, and a question across languages shares a name at most.
         """
-        is_latin = self.text.isascii() or not any(letter.isalpha() and letter > "\u024f" for letter in self.text)
-        is_english = is_latin and question_language(self.text) == "english"
-        return sum(not term.isdecimal() for term in typed_terms(self.node)) if is_english else 0
+        is_foreign = is_foreign_by_looks(self.text)
+        return 0 if is_foreign else sum(not term.isdecimal() for term in typed_terms(self.node))
 
     @property
     def understood_as(self) -> str:

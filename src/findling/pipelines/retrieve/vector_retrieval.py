@@ -16,7 +16,7 @@ from findling.domain.queries import Filters, LegQuery
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Evidence
 from findling.domain.values import record
-from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
+from findling.ranking.evidence import ACROSS, FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -85,11 +85,6 @@ _UNKNOWN = 0.5
 """Weight of the meaning of words that a model cuts into letters. Of 40 times 1 to 3 invented words the nearest passage
 of four development sets has a cosine of .30 at most in nine of ten, and .44 at most: they would need .60."""
 
-LOWERED = frozenset({"turkish", "vietnamese", "polish"})
-"""Languages in which an English model lowers the answers of words, by NDCG@10 on collections that were kept back:
-Vietnamese .948 → .937, Turkish .936 → .922, Polish likewise. German (.934 → .952), Romanian (.954 → .963) and
-questions across languages (Spanish to English .493 → .563) gain."""
-
 _READ_AT_ONCE = 4
 """Passages a model reads between two looks at the clock."""
 
@@ -143,7 +138,7 @@ def may_hang(meaning: Meaning) -> bool:
 class Judge(NamedTuple):
     """A query in one space, the cosines that are usual there, and the share that the model knows.
 
-    A judge that `has_say` not orders what nothing else finds, and is neither for nor against what words have found.
+    Evidence that is `enough` finds a chunk by its meaning alone.
     """
 
     space: Space
@@ -151,7 +146,7 @@ class Judge(NamedTuple):
     mean: float
     deviation: float
     known: float = 1.0
-    has_say: bool = True
+    enough: float = FOREIGN
 
     def hit(self, cosine: float) -> Evidence:
         """The evidence of a cosine."""
@@ -159,7 +154,7 @@ class Judge(NamedTuple):
 
     def hits(self, cosines: Mapping[int, float]) -> dict[int, Evidence]:
         """The evidence of the cosines of some chunks."""
-        _, _, mean, deviation, known, has_say = self
+        _, _, mean, deviation, known, enough = self
         # As the tuple that it is, which takes a third of the time that its own constructor takes.
         speed, usual, made = self.space.leg.speed, self.usual, tuple.__new__
         found: dict[int, Evidence] = {}
@@ -169,10 +164,10 @@ class Judge(NamedTuple):
             strength = 0.0 if strength < 0.0 else 1.0 if strength > 1.0 else strength
             support = meaning_evidence(cosine, usual, known)
             # A chunk no nearer than foreign texts is not found by its meaning.
-            worth = support if support >= FOREIGN else 0.0
+            worth = support if support >= enough else 0.0
             found[cid] = made(
                 Evidence,
-                (_LEG, cosine, strength, worth, speed, "cosine", 0, 0.0, 0.0, 0.0, support if has_say else None),
+                (_LEG, cosine, strength, worth, speed, "cosine", 0, 0.0, 0.0, 0.0, support),
             )
         return found
 
@@ -188,7 +183,7 @@ class Judge(NamedTuple):
     @property
     def least(self) -> float:
         """The cosine from which a chunk is found by its meaning alone."""
-        return cosine_of(FOREIGN, self.usual, self.known)
+        return cosine_of(self.enough, self.usual, self.known)
 
 
 def nearness_to(embedder: Embedder, query: str) -> Callable[[Sequence[str]], Sequence[float]]:
@@ -210,12 +205,25 @@ def _products(rows: Vectors, vector: Vectors) -> Vectors:
     return products
 
 
-def can_read(embedder: Embedder, text: str) -> bool:
-    """Whether a text is written in letters that the model knows words in."""
-    if embedder.languages != "English":
-        return True
-    letters = [letter for letter in text if letter.isalpha()]
-    return 2 * sum(map(_is_latin, letters)) >= len(letters)
+def able_to_read(meaning: Meaning, text: str, notes: list[Degradation]) -> Meaning:
+    """The meaning with the spaces that know the language of a text.
+
+    A model that knows English only gives way to the vectors that are left without it, with a note on what is wrong.
+    """
+    if all(_knows_more(space) for space in meaning.spaces) or not _is_foreign(text):
+        return meaning
+    able = [space for space in meaning.spaces if _knows_more(space)] or [*filter(_knows_more, meaning.spare(notes))]
+    return meaning._replace(spaces=tuple(able), coverage=0.0, read_on=None)
+
+
+def _knows_more(space: Space) -> bool:
+    return space.embedder.languages != "English"
+
+
+def _is_foreign(text: str) -> bool:
+    from findling.text.analysis.wordpieces import is_foreign  # a search by words has no use for it
+
+    return is_foreign(text)
 
 
 def find_by_meaning(
@@ -233,20 +241,19 @@ def find_by_meaning(
     The query may be of the kind `passage`. `held` are the words of it that the index holds, whatever a model knows.
     Raises ModelError when the query cannot be turned into a vector, MemoryError where a limit leaves too little of it.
     """
-    from findling.text.analysis.stemming import question_language
     from findling.text.analysis.wordpieces import known_share
 
     _require_memory()
+    is_foreign = bool(spaces) and _is_foreign(query)
+    # Words that an English vocabulary cuts into letters may well be words of another language.
+    known = 1.0 if is_foreign else _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held)
     found: dict[int, Evidence] = {}
     judges = []
     for space in spaces:
         vector = query_vector(space.embedder, query, kind)
         hits = space.leg.search(vector, limit, allowed=allowed, also=also)
-        is_english = space.embedder.languages == "English"
-        language = question_language(query) if is_english else ""
-        has_say = language not in LOWERED
-        known = _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held) if is_english else 1.0
-        judge = Judge(space, vector, *_usual(hits, space), known, has_say)
+        share = known if space.embedder.languages.startswith("English") else 1.0
+        judge = Judge(space, vector, *_usual(hits, space), share, ACROSS if is_foreign else FOREIGN)
         judges.append(judge)
         # A chunk that is both near and asked for by name has one cosine.
         fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
@@ -328,10 +335,6 @@ def read_in_time(
         return {}
     cosines = _products(to_rows([read[stored.chunk.digest] for stored in judged]), judge.query)
     return {stored.chunk.cid: judge.hit(float(cosine)) for stored, cosine in zip(judged, cosines, strict=True)}
-
-
-def _is_latin(letter: str) -> bool:
-    return letter <= "\u024f" or "\u1e00" <= letter <= "\u1eff"
 
 
 def _usual(hits: VectorHits, space: Space) -> tuple[float, float]:

@@ -8,7 +8,7 @@ them for telling: `how do I delete the index` found "I do". The language counts:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,15 +80,110 @@ def question_language(text: str) -> str:
     English has.
     """
     votes, own = Counter[str](), Counter[str]()
-    for word in dict.fromkeys(text.split()):
+    for word in dict.fromkeys(text.replace("\u2019", "'").split()):
+        if not _is_plainly_written(word):
+            continue
         if not word.isascii():
             votes.update([language for language, letters in _letters().items() if not set(letters).isdisjoint(word)])
         for term in phrase_terms(word):
-            languages = _languages().get(term, ()) if term not in _special("alsoEnglish") else ()
+            # The `s` of `patient's` and the letter of `N-cadherin` are no words.
+            is_cut = len(term) == 1 and word != term and not word.lower().startswith(f"{term}'")
+            languages = _languages().get(term, ()) if not is_cut and term not in _special("alsoEnglish") else ()
             votes.update(dict.fromkeys(languages, 1 if word.isascii() and term not in _special("asking") else 2))
             own.update(dict.fromkeys(languages, 1 / max(len(languages), 1)))
     best = max(function_words(), key=lambda language: (votes[language], own[language]))
     return best if votes[best] > max(votes[_ENGLISH], 1) else _ENGLISH
+
+
+def is_foreign_by_looks(text: str) -> bool:
+    """Whether the letters of a question, or its small words, are those of another language than English."""
+    return _has_other_letters(text) or question_language(text) != _ENGLISH
+
+
+def is_foreign_passage(text: str) -> bool:
+    """Whether a passage is written in another language than English, by what it begins with.
+
+    Its letters say so, or small words that English does not have: four of three letters, fewer in a short passage, and
+    more than there are English ones. Names with accents say so where hardly a small word stands.
+    """
+    begin = text[:_READ]
+    if _has_other_letters(begin):
+        return True
+    words = set(begin.lower().split())
+    english = len(words & _telling_words()[_ENGLISH])
+    if english > _SURE:
+        return False
+    if not begin.isascii():
+        accented = sum(not letter.isascii() and letter.isalpha() for letter in begin)
+        if english < _FEW and _ACCENTED * accented >= len(begin):
+            return True
+        words.update(phrase_terms(begin))
+    others = _most_of_another(words, _telling_words())
+    if others > english and others >= min(max(len(words) // _PART, 2), _NEEDED):
+        return True
+    return not english and small_words_told(words)[1] >= max(_SMALL_WORDS, len(words) // _CROWDED)
+
+
+def small_words_told(words: Collection[str]) -> tuple[bool, int]:
+    """Whether there are small words that English alone has, and how many one other language has, 0 unless it has more.
+
+    `le`, `la` and `sur` tell no language by themselves; three of them do.
+    """
+    words = {word for word in words if len(word) > 1}
+    others = _most_of_another(words, {language: _small_words(language)[0] for language in function_words()})
+    is_more = others > len(words & _small_words(_ENGLISH)[0])
+    return not words.isdisjoint(_telling_words()[_ENGLISH]), others if is_more else 0
+
+
+def _most_of_another(words: Collection[str], known: Mapping[str, frozenset[str]]) -> int:
+    """The most words that one language has, English aside."""
+    some = _languages().keys() & words  # a handful: each language looks at these only
+    return max(len(some & small) for language, small in known.items() if language != _ENGLISH)
+
+
+def _has_other_letters(text: str) -> bool:
+    """Whether a third of the letters of a text are not Latin."""
+    if text.isascii():
+        return False
+    letters = [letter for letter in text if letter.isalpha()]
+    return _OTHERS * sum(letter > "\u024f" and not "\u1e00" <= letter <= "\u1eff" for letter in letters) > len(letters)
+
+
+def _is_plainly_written(word: str) -> bool:
+    """Whether a word is neither code nor a product: no digits, and capitals at its beginning or all over."""
+    return (word[1:].islower() or len(word) < 2 or word.isupper()) and not any(map(str.isdigit, word))
+
+
+@cache
+def _telling_words() -> dict[str, frozenset[str]]:
+    """Language → the small words that tell it in a passage; those of English are no other language's."""
+    known = _languages()
+    rows = {name: frozenset(words) for name, (words, _) in function_words().items()}
+    own = {
+        name: frozenset(word for word in words if len(word) >= _TELLING and _ENGLISH not in known[word])
+        for name, words in rows.items()
+    }
+    own[_ENGLISH] = frozenset(word for word in rows[_ENGLISH] if len(known[word]) < _SHARED)
+    return {name: words - _special("alsoEnglish") for name, words in own.items()}
+
+
+_READ = 800
+"""Signs of a passage that are looked at: two in three of a whole one."""
+
+_OTHERS = 3
+"""A text with so many letters for one that is not Latin has too few of those."""
+
+_TELLING, _SHARED = 3, 3
+"""Letters of a small word that tells a language, and languages that share one which does not tell English any more."""
+
+_NEEDED, _PART = 4, 12
+"""Small words that tell a language, and different words for one where a passage is short."""
+
+_SMALL_WORDS, _CROWDED = 3, 6
+"""The same for small words of any length, where none is English."""
+
+_SURE, _FEW, _ACCENTED = 8, 2, 50
+"""English small words that need no other look, those that names with accents outvote, and signs for one accent."""
 
 
 def empty_words(words: Sequence[str]) -> list[bool]:

@@ -15,7 +15,7 @@ import unicodedata
 from _blake2 import blake2b  # that of hashlib, without 3 ms of OpenSSL
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from string import punctuation
@@ -244,6 +244,31 @@ def is_english(word: str) -> bool:
     # What is too long to be read is one unknown piece.
     return word in vocabulary.numbers if len(vocabulary.pieces(word)) == 1 else _is_listed(word)
 
+
+@lru_cache(maxsize=256)
+def is_foreign(text: str) -> bool:
+    """Whether a question is asked in another language than English.
+
+    Where neither letters nor small words say so, most of its words are no English ones, and known in other languages.
+    """
+    from findling.text.analysis.analysis import phrase_terms
+    from findling.text.analysis.stemming import is_foreign_by_looks, small_words_told
+    from findling.text.analysis.tongue_pieces import foreign_words, whole
+
+    has_english, others = small_words_told(phrase_terms(text))
+    if is_foreign_by_looks(text) or others + (not text.isascii()) >= _SMALL_WORDS:
+        return True
+    words = [word for word in foreign_words(text) if word.isalpha() and len(word) > 1]
+    if not words or has_english:
+        return False
+    # A word with accents may be English by its letters: `déjà`, and `über` is no uber.
+    others = sum(not is_english("".join(plain_words(word))) and whole(word) is not None for word in words)
+    return others * (3 if len(words) >= _SENTENCE else 2) > len(words)
+
+
+_SMALL_WORDS = 3
+_SENTENCE = 4
+"""Words of which a third tell a language; of fewer more than half."""
 
 _HASHES = 7
 

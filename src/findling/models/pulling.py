@@ -7,7 +7,8 @@ import http.client
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -45,7 +46,7 @@ def pull(
         raise ModelError(f"{hub} is no address of a hub", hint="set HF_ENDPOINT to an address such as https://host")
     folder = model_folder(card, models_home)
     base = f"{hub}/{quote(card.repository)}/resolve/main/"
-    try:
+    with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
         known = recorded_sha256(folder)
         found = {}
@@ -55,12 +56,19 @@ def pull(
             if digest:
                 found[file.target] = digest
         write_card(folder, _completed(card, folder), found)
+    return folder
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Name the folder of a model when it cannot be written. Raises DiskFullError or ModelError."""
+    try:
+        yield
     except OSError as error:
         kind = DiskFullError if error.errno == errno.ENOSPC else ModelError
         raise kind(
             f"{folder} cannot be written: {error.strerror}", hint="free some space, or set store.home"
         ) from error
-    return folder
 
 
 class _ModelFile(NamedTuple):

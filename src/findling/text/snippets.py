@@ -143,9 +143,30 @@ class JudgedText:
 
     def answer(self) -> float:
         """The value of the best sentence: its share of all words of the query, and its meaning."""
+        return max(self._answers().values(), default=0.0)
+
+    def window(self, most: int) -> str:
+        """The sentence that tells most with those around it, as many as `most` characters take; a short text whole."""
+        told, starts, ends = self._answers(), self.sentences.starts, self.sentences.ends
+        if len(self._text) <= most or not starts:
+            return self._text[:most]
+        first = last = min(told, key=lambda place: (-told[place], place), default=0)
+        while True:
+            # By turns, so that the best sentence stays in the middle.
+            if last + 1 < len(starts) and ends[last + 1] - starts[first] <= most:
+                last += 1
+                if first and ends[last] - starts[first - 1] <= most:
+                    first -= 1
+            elif first and ends[last] - starts[first - 1] <= most:
+                first -= 1
+            else:
+                return self._text[starts[first] : min(ends[last], starts[first] + most)]
+
+    def _answers(self) -> dict[int, float]:
+        """The value of each sentence that tells something: its share of all words of the query, and its meaning."""
         most = sum(map(self._telling.units, self._telling.weights)) or self._all
         words = {place: sum(self._worth.get(place, _NO_WORTH).values()) / most for place in {*self._worth, *self._near}}
-        return max([told + _NEAR * self._near.get(place, 0.0) for place, told in words.items()], default=0.0)
+        return {place: told + _NEAR * self._near.get(place, 0.0) for place, told in words.items()}
 
     def _choice(self, max_lines: int) -> list[range]:
         """The sentences to show: the stretch of lines that tells most, and what else tells much and has room."""

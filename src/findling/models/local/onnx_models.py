@@ -58,6 +58,18 @@ def _probability(logits: NDArray[np.float32]) -> float:
     return float(np.nan_to_num(1 / (1 + np.exp(-np.clip(value, -60, 60))), nan=0.0))
 
 
+def kind_and_width(files: ModelFiles, models_home: Path) -> tuple[str, int]:
+    """The kind of a model by what it gives: one or two numbers for a pair, or vectors, with their length.
+
+    Raises ModelError for one that cannot be opened.
+    """
+    model = LocalModel(files, models_home, ("logits", *_OUTPUTS), threads=1)
+    encoder = model.encoder
+    given = next(model.read([TokenRow([*encoder.start, *encoder.ids("a word", 8), *encoder.end])]))
+    width = given.shape[-1] if given.ndim else 1
+    return ("reranker", 0) if width <= 2 else ("embedder", width)
+
+
 _QUERIES = (
     "how to bake bread at home",
     "symptoms of a heart attack",

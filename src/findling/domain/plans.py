@@ -15,6 +15,7 @@ __all__ = [
     "GRAPHS",
     "GRAPH_MODES",
     "GROUPINGS",
+    "JUDGED",
     "KNOBS",
     "MODES",
     "TYPOS",
@@ -33,6 +34,8 @@ GROUPINGS = ("none", "resource", "thread")
 GRAPHS = ("auto", "off", "on")
 GRAPH_MODES = ("low", "high", "dual")
 EXPANSIONS = ("off", "auto", "on")
+JUDGED = 20
+"""Hits that a judge reads where nothing else is said: 1.8 s of one core with passages of 450 characters."""
 
 
 @record()
@@ -199,8 +202,14 @@ class Plan:
     half_lives: Mapping[str, float] = knob(
         {}, "Days after which the recency of a type counts half, by types of your own; 0 never.", "days", profile=False
     )
-    rerank_depth: int = knob(
-        50, "How many of the best hits are read again; 0: none.", row="rerank.depth", project="lower", served=1000
+    rerank_depth: int | None = knob(
+        None,
+        "How many of the best hits a judge reads; 0: none; not set: 20 over MCP, in second stages and by a model that "
+        "was chosen by its name, else none.",
+        "count",
+        row="rerank.depth",
+        project="lower",
+        served=1000,
     )
     budget_ms: float = knob(
         300.0,

@@ -304,7 +304,8 @@ class SearchRequest:
     between them. `cursor` is the `next_cursor` of an earlier answer to the same question, and takes the place of
     `offset`. `facets` are properties whose values are counted. `principals` is who asks, `None` for the owner of the
     workspace, who sees everything; an empty tuple is nobody and finds nothing. `quick` leaves out what takes long:
-    reading on, reranking, and most of a long index run. After `timeout_s`, if that is not 0, an answer is made of what
+    reading on, judging, and most of a long index run; `patient` has a judge read the best hits where the plan leaves
+    that open. After `timeout_s`, if that is not 0, an answer is made of what
     was found until then.
     """
 
@@ -324,6 +325,7 @@ class SearchRequest:
     in_context: bool = True
     within: str | None = None
     quick: bool = False
+    patient: bool = False
     timeout_s: float = 0.0
     scope: str = SCOPES[0]
 

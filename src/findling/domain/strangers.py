@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from findling.domain.errors import InvalidValueError, UsageError
-from findling.domain.plans import KNOBS
+from findling.domain.plans import JUDGED, KNOBS
 
 LOWERED = frozenset(
     {
@@ -81,10 +81,11 @@ _SMALLEST_CHUNK = 50
 _DRIVE = r"[A-Za-z]:"
 
 
-def raises_limit(name: str, value: float, own: float) -> bool:
-    """Whether a project's value of a setting is a limit that is higher than the user's own."""
+def raises_limit(name: str, value: float | None, own: float | None) -> bool:
+    """Whether a project's value of a setting is a limit that is higher than the user's own; none is the usual depth."""
     if name not in LOWERED:
         return False
+    value, own = (JUDGED if one is None else one for one in (value, own))
     return bool(own) and (not value or value > own) if name in _NO_LIMIT_IS_ZERO else value > own
 
 

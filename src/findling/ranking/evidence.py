@@ -7,7 +7,7 @@ meaning; half of those it answers have 0.59 and 0.58 (bench/no_answer.py, instan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from math import log10, sqrt
 
@@ -136,6 +136,20 @@ def is_best(words: float, support: float, speed: str, asked: int, passages: int)
     """Whether a passage would answer as the best of so many, one of which is near to anything."""
     more = _DECADE * max(log10(passages / _SMALL), 0.0)
     return words + support >= _TOGETHER[speed] + more or support >= (_NEAR if asked > 2 else FOREIGN) + more
+
+
+_JUDGE_WEIGHTS = {"question": 0.5, "sentence": 0.3, "keywords": 0.3}
+"""Weight of a judge by the first of these shapes that a question has. TODO figures"""
+
+
+def judge_weight(shape: Collection[str]) -> float:
+    """The weight of a judge against words and meaning, by the shape of a question; 0 for names, code and patterns."""
+    return next((weight for kind, weight in _JUDGE_WEIGHTS.items() if kind in shape), 0.0)
+
+
+def blended(score: float, best: float, verdict: float | None, weight: float) -> float:
+    """A score with the verdict of a judge, 0 to 1, whose 1 is worth the best score; without one as it is."""
+    return score if verdict is None else (1 - weight) * score + weight * verdict * best
 
 
 def least_words(evidence: float, ceiling: float) -> float:

@@ -64,7 +64,7 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
     /** The next page of an answer. */
     async more(state, cursor) {
       const page = state.workspace === ALL ? { offset: Number(cursor) } : { cursor };
-      return withNext(state, await ask("/v1/search", { body: { ...bodyOf(state), ...page }, signal: calls.signal }));
+      return withNext(state, await ask("/v1/search", { body: { ...bodyOf(state), ...page, patient: true }, signal: calls.signal }));
     },
   };
 }
@@ -88,7 +88,7 @@ async function wholeAnswer(state, signal) {
   const names = [...Object.keys(FACETS), "year", "entity"];
   const chosen = [...Object.keys(state.filters), ...(state.from || state.to ? ["year"] : [])];
   const [answer, ...others] = await Promise.all([
-    ask("/v1/search", { body: { ...bodyOf(state), facets: names }, signal }),
+    ask("/v1/search", { body: { ...bodyOf(state), facets: names, patient: true }, signal }),
     ...chosen.map((name) => {
       const body = { ...bodyOf(without(state, name)), facets: [name], limit: 1, quick: true };
       return ask("/v1/search", { body, signal });

@@ -28,6 +28,7 @@ class OnnxReranker:
     def __init__(self, files: ModelFiles, models_home: Path, *, threads: int = 0) -> None:
         self._card = files.card
         self.name = files.card.name
+        self.languages = files.card.languages
         self.host = ""  # nothing leaves the machine
         self._model = LocalModel(files, models_home, ("logits",), threads=threads)
 

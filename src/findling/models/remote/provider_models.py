@@ -251,6 +251,7 @@ class RemoteReranker(_Remote):
     """Scores of query and passage from a provider."""
 
     task = "rerank"
+    languages = ""
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in order, between 0 and 1. Raises ProviderError."""

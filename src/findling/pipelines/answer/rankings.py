@@ -148,7 +148,8 @@ class StepContext:
     """The context of the steps of one search, and their notes.
 
     The ranking was made of `candidates`, and `is_settled` says that more of them would not change its top. For the
-    `unread` passages there was no time. `now` is in seconds since the epoch, `None` the present.
+    `unread` passages there was no time. `verdicts` are what a judge has said, by chunk. `now` is in seconds since the
+    epoch, `None` the present.
     """
 
     def __init__(
@@ -157,6 +158,7 @@ class StepContext:
         self.legs, self.question, self.plan, self.meaning = legs, question, question.plan, meaning
         self.wanted, self.now = wanted, now
         self.least = question.plan.min_score
+        self.verdicts: dict[int, float] = {}
         self.again(())
 
     def again(self, candidates: Sequence[Candidate], asked: HighlightSpec | None = None) -> StepContext:

@@ -29,7 +29,8 @@ from findling.pipelines.answer.steps import TOGETHER, plan_account, quality_of, 
 from findling.pipelines.retrieve.legs import KEYWORD, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import depth_of, find_candidates, in_order, widen_if_weak
-from findling.pipelines.retrieve.vector_retrieval import Meaning, able_to_read, may_hang
+from findling.pipelines.retrieve.vector_retrieval import Meaning, able_to_read, judge_of, may_hang
+from findling.ranking.evidence import judge_weight
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -280,6 +281,8 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     elif not able.spaces and plan.mode == "semantic" and not notes:
         why = "there are no vectors to search by meaning; words were searched instead"
         notes.append(Degradation(what=why, fix="findling index"))
+    if plan.rerank_depth and judge_weight(question.route.shape):
+        able = able._replace(reranker=judge_of(at_hand, question.text, notes))
     return able._replace(degraded=tuple(notes))
 
 
@@ -385,7 +388,7 @@ def _first_window(context: StepContext) -> int:
     plan, wanted = context.plan, context.wanted
     if not context.shuffles and plan.group == "none":
         return min(max(wanted, TOGETHER if wanted else 0) + MOST_PASSAGES * context.joins, current_budget().candidates)
-    return depth_of(wanted, plan.overfetch, max(_LEAST_WINDOW, plan.rerank_depth))
+    return depth_of(wanted, plan.overfetch, max(_LEAST_WINDOW, plan.rerank_depth or 0))
 
 
 def _is_spent(looked_at: int) -> bool:

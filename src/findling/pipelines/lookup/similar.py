@@ -141,7 +141,7 @@ def _by_meaning(
     try:
         for space in able:
             vector = _vector(space, texts)
-            return meaning._replace(spaces=(space,), reranker=None), _near(legs, space, vector, document, limit)
+            return meaning._replace(spaces=(space,)), _near(legs, space, vector, document, limit)
     except (MissingExtraError, ModelError) as error:
         return Meaning(degraded=(*meaning.degraded, Degradation.of(error))), []
     return Meaning(degraded=meaning.degraded), []

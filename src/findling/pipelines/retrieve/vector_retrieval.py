@@ -115,9 +115,9 @@ class Meaning(NamedTuple):
     """The vectors and models at hand for a search by meaning.
 
     `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
-    them during a search, where that is wanted. `may_send` decides which resources a reranker elsewhere may be sent.
-    `instant` finds near lines of a hit. `spare` gives the spaces that are left when a model fails, and notes what
-    is wrong with them; `degraded` says what is missing and why.
+    them during a search, where that is wanted. `may_send` decides which resources a reranker elsewhere may be sent;
+    `judge` gives the one at hand, which is the `reranker` where a plan wants it. `instant` finds near lines of a hit.
+    `spare` gives the spaces that are left when a model fails; both note what is wrong. `degraded` says what is missing.
     """
 
     spaces: tuple[Space, ...] = ()
@@ -127,6 +127,7 @@ class Meaning(NamedTuple):
     reranker: Reranker | None = None
     instant: Embedder | None = None
     spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
+    judge: Callable[[list[Degradation]], Reranker | None] = lambda notes: None
     degraded: tuple[Degradation, ...] = ()
 
 
@@ -214,6 +215,12 @@ def able_to_read(meaning: Meaning, text: str, notes: list[Degradation]) -> Meani
         return meaning
     able = [space for space in meaning.spaces if _knows_more(space)] or [*filter(_knows_more, meaning.spare(notes))]
     return meaning._replace(spaces=tuple(able), coverage=0.0, read_on=None)
+
+
+def judge_of(meaning: Meaning, text: str, notes: list[Degradation]) -> Reranker | None:
+    """The judge at hand, if it knows the language of a text; a note says what is wrong with it."""
+    judge = meaning.judge(notes)
+    return None if judge is None or (judge.languages == "English" and _is_foreign(text)) else judge
 
 
 def _knows_more(space: Space) -> bool:

@@ -361,7 +361,7 @@ class Viewer:
         asked = self._asked(request, options)
         yield "candidates", self.search(replace(asked, quick=True))
         if not asked.quick:
-            yield "reranked", self.search(asked)
+            yield "reranked", self.search(replace(asked, patient=True))
 
     def explain(self, request: SearchRequest | str, name: str, **options: Any) -> Explanation:
         """Say why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""

@@ -24,6 +24,7 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.models.ports import Embedder, Reranker
+from findling.models.remote.providers import is_remote_spec
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
@@ -66,7 +67,7 @@ class WorkspaceVectors:
         self._legs_of: TruthStore | None = None
         self._guard = threading.RLock()
         self._embedders: dict[str, Embedder | None] = {}
-        self._rerankers: list[Reranker | None] = []
+        self._judge: Reranker | None = None
         self._read: deque[tuple[str, Mapping[bytes, bytes], Sequence[int]]] = deque(maxlen=_MOST_READ)
 
     def close(self) -> None:
@@ -109,16 +110,15 @@ class WorkspaceVectors:
                 )
         if coverage < 1:
             spaces += self._instant_spaces(store, lacking, notes)
-        reranker = self._or_note(notes, self._reranker)
         return Meaning(
             tuple(spaces),
             coverage,
             read_on,
-            may_send(self._settings) if reranker is not None and reranker.host else _anything,
-            reranker,
-            instant_embedder() if self._settings["semantic.instant"] else None,
-            partial(self._instant_spaces, store, lacking),
-            tuple(notes),
+            may_send(self._settings) if is_remote_spec(self._settings["rerank.model"]) else _anything,
+            instant=instant_embedder() if self._settings["semantic.instant"] else None,
+            spare=partial(self._instant_spaces, store, lacking),
+            judge=partial(self._or_note, get=self._reranker),
+            degraded=tuple(notes),
         )
 
     def _note_read(self, model: str, vectors: Mapping[bytes, bytes], unread: Sequence[int]) -> None:
@@ -271,6 +271,7 @@ class WorkspaceVectors:
         model = self._or_note(notes, self._embedder)
         if model is None and self._settings["semantic.model"] == "auto":
             notes.append(Degradation(what=_NO_MODEL))
+        judge = self._or_note(notes, self._reranker)
         covered, chunks = self._files.store.coverage(model.fingerprint) if model else (0, 0)
         return {
             "instant": bool(self._settings["semantic.instant"]),
@@ -279,7 +280,7 @@ class WorkspaceVectors:
             "of": chunks,
             "refining": tells_refining and self.is_locked(),
             "sent_to": model.host if model else "",
-            "reranker": self._settings["rerank.model"],
+            "reranker": judge.name if judge is not None else "none",
             "problems": [str(note) for note in notes],
         }
 
@@ -302,9 +303,10 @@ class WorkspaceVectors:
         return self._embedders[spec]
 
     def _reranker(self) -> Reranker | None:
-        if not self._rerankers:
-            self._rerankers.append(self._models.reranker(self._settings))
-        return self._rerankers[0]
+        # One may be pulled while a daemon runs.
+        if self._judge is None:
+            self._judge = self._models.reranker(self._settings)
+        return self._judge
 
     def _in_use(self, store: TruthStore, model: Embedder) -> tuple[Embedder, float]:
         """The model whose vectors serve: the chosen one, or the one before it while that covers more."""

@@ -132,7 +132,11 @@ _SETTINGS = (
     _row("remote.dimensions", 0, "Length of vectors to ask a provider for; 0: the model's own."),
     _row("remote.allow_private", False, "Send also what is marked private to a provider."),
     _row("privacy.private", (), "Paths never sent to a provider, as in .gitignore; nor is anything tagged private."),
-    _row("rerank.model", "none", "Model that reads query and passage together: as semantic.model."),
+    _row(
+        "rerank.model",
+        "auto",
+        "Judge that reads query and passage together: its name, folder, PROVIDER:MODEL, auto (a pulled one) or none.",
+    ),
     _row("rerank.base_url", "", "Address of the provider of rerank.model; empty: its own."),
     _row(
         "chat.model",
@@ -363,10 +367,8 @@ def parse_text(setting: Setting, text: str, where: str) -> Value:
     try:
         if setting.kind == "switch":
             value = _SWITCHES[text.lower()]
-        elif setting.kind == "count":
-            value = int(text)
-        elif setting.kind == "number" and not (setting.optional and text == _NOTHING):
-            value = float(text)
+        elif setting.kind in ("count", "number") and not (setting.optional and text == _NOTHING):
+            value = int(text) if setting.kind == "count" else float(text)
         elif setting.kind == "patterns":
             value = [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
     except (KeyError, ValueError):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
-from findling.domain.plans import KNOBS, Plan
+from findling.domain.plans import JUDGED, KNOBS, Plan
 from findling.domain.strangers import cuts_too_fine, raises_limit
 from findling.domain.values import closest_name
 from findling.service.settings.setting_list import (
@@ -82,7 +82,7 @@ PROFILES: Mapping[str, Mapping[str, Value]] = {
         "search.expand": "auto",
         "search.boosts": True,
         "semantic.query_budget_ms": 2000.0,
-        "rerank.depth": 100,
+        "rerank.depth": JUDGED,
     },
     "memory": {
         "search.types": ("memory",),

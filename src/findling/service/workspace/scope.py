@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
-from findling.domain.plans import KNOBS, Plan
+from findling.domain.plans import JUDGED, KNOBS, Plan
 from findling.domain.queries import All, Field, Filters, Node, SearchRequest
 from findling.domain.values import changed
 from findling.service.settings.settings import Settings
@@ -133,6 +133,9 @@ def prepared(request: SearchRequest, settings: Settings, scope: str, plan_of: Ca
     plan = _planned(request, types, settings, plan_of)
     if request.quick:
         plan = replace(plan, budget_ms=0.0, rerank_depth=0)
+    elif plan.rerank_depth is None:
+        is_chosen = settings["rerank.model"] not in ("auto", "none")
+        plan = replace(plan, rerank_depth=JUDGED if request.patient or is_chosen else 0)
     if request.within is None:
         names.append("context.path")
     if request.in_context:

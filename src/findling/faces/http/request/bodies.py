@@ -125,7 +125,8 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
     context: int = Field(default=0, ge=0, le=100, description="Lines shown before and after each matching line.")
     explain: bool = Field(default=False, description="Tell more about how the query was understood and scored.")
     profile: str = Field(default="", max_length=100, description="The profile to follow; empty: that of the settings.")
-    quick: bool = Field(default=False, description="Leave out what takes long: reading on and reranking.")
+    quick: bool = Field(default=False, description="Leave out what takes long: reading on and judging.")
+    patient: bool = Field(default=False, description="Have a judge read the best hits, where one is at hand.")
     timeout_s: float = Field(
         default=0.0, ge=0, le=3_600, description="After this time the answer is what was found; 0: serve.timeout_s."
     )

@@ -89,6 +89,7 @@ async def _stages(
     answer, root = first
     yield event("candidates", answer_text(answer, asked.caller, root))
     if not question.request.quick:
+        question = question._replace(request=replace(question.request, patient=True))
         if await request.is_disconnected():
             return
         try:

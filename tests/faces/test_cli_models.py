@@ -84,7 +84,7 @@ def test_pull_without_a_network_fails_at_once(
     findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    code, _, err = findling("models", "pull", "bge-small")
+    code, _, err = findling("models", "pull", "gte-small")
     assert code == 2
     assert "cannot be reached" in err
 

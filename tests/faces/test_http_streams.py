@@ -40,7 +40,7 @@ def served(root: Path) -> Iterator[tuple[Host, Guard]]:
 
 def test_stages_come_in_their_order(served: tuple[Host, Guard]) -> None:
     client = Client(served[1])
-    whole = client.get("/v1/search?q=login").json()
+    whole = client.get("/v1/search?q=login&patient=true").json()
     for response in (client.post("/v1/search/stream", {"query": "login"}), client.get("/v1/search/stream?q=login")):
         assert response.headers["content-type"].startswith("text/event-stream")
         assert response.headers["cache-control"] == "no-store"

@@ -130,7 +130,7 @@ def test_what_is_private_is_never_reranked_by_a_provider(tree: Path, tmp_path: P
         for place, (cid, stored) in enumerate(chunks.items())
     ]
     meaning = Meaning(reranker=reranker, may_send=may_send(settings))
-    question = understand(SearchRequest(query="database connections"), Plan(), MemoryStore())
+    question = understand(SearchRequest(query="database connections"), Plan(rerank_depth=20), MemoryStore())
     reordered = run_steps(ranked, StepContext(None, question, meaning, 10))
     assert len(reordered) == 2
     assert "vault" not in sent(server)

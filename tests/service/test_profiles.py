@@ -61,7 +61,7 @@ def test_the_profiles_that_are_always_there() -> None:
         expand="auto",
         boosts=True,
         budget_ms=2000,
-        rerank_depth=100,
+        rerank_depth=20,
     )
     assert plans["memory"] == Plan(profile="memory", types=("memory",), alpha=0.7)
     assert plans["decisions"] == Plan(
@@ -83,6 +83,7 @@ def test_every_knob_of_the_plan_has_a_setting_or_a_place_in_profiles(place: Plac
         "affinities": {"ann": 0.5},
         "leg_weights": {"exact": 0.5},
         "alpha": 0.25,
+        "rerank_depth": 7,
     }
     for name, knob in KNOBS.items():
         if not knob.profile:

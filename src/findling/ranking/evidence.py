@@ -141,15 +141,32 @@ def is_best(words: float, support: float, speed: str, asked: int, passages: int)
 _JUDGE_WEIGHTS = {"question": 0.5, "sentence": 0.3, "keywords": 0.3}
 """Weight of a judge by the first of these shapes that a question has. TODO figures"""
 
+_FAR, _SURE = 0.0001, 0.4
+"""TODO figures"""
+
+_EARLY = 10
+"""How slowly places lose their worth beside a judge."""
+
 
 def judge_weight(shape: Collection[str]) -> float:
     """The weight of a judge against words and meaning, by the shape of a question; 0 for names, code and patterns."""
     return next((weight for kind, weight in _JUDGE_WEIGHTS.items() if kind in shape), 0.0)
 
 
-def blended(score: float, best: float, verdict: float | None, weight: float) -> float:
-    """A score with the verdict of a judge, 0 to 1, whose 1 is worth the best score; without one as it is."""
-    return score if verdict is None else (1 - weight) * score + weight * verdict * best
+def is_refuted(verdicts: Sequence[float], evidence: Sequence[float]) -> bool:
+    """Whether a judge finds the best hits far off, and their words and meaning are no more than a hint."""
+    return bool(verdicts) and max(verdicts) < _FAR and max(evidence) < _SURE
+
+
+def judged_order(verdicts: Sequence[float], weight: float) -> list[int]:
+    """The new order of hits, as their former places: by these and by the places that their verdicts give them.
+
+    Places and not sizes: a judge is sure of most of what it reads, at .99 or at .01.
+    """
+    by_verdict = sorted(range(len(verdicts)), key=lambda place: (-verdicts[place], place))
+    worth = {place: weight / (_EARLY + rank) for rank, place in enumerate(by_verdict, 1)}
+    worth = {place: told + (1 - weight) / (_EARLY + place + 1) for place, told in worth.items()}
+    return sorted(worth, key=lambda place: (-worth[place], place))
 
 
 def least_words(evidence: float, ceiling: float) -> float:

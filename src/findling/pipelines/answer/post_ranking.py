@@ -30,7 +30,7 @@ from findling.ranking.boosts import (
     starts_field,
 )
 from findling.ranking.diversity import adaptive_k, diversify, jaccard
-from findling.ranking.evidence import blended, judge_weight
+from findling.ranking.evidence import is_refuted, judge_weight, judged_order
 from findling.text.analysis.analysis import terms
 from findling.text.chunking.chunk_plan import passage
 from findling.text.chunking.code_grammars import CODE_LANGS
@@ -64,16 +64,23 @@ def boost(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
 
 
 def rerank(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
-    """Have a judge read the best; one that fails leaves the ranking as it was, and a note."""
+    """Have a judge read the best; one that fails leaves the ranking as it was, and a note.
+
+    Where it finds all of them far off, nothing is a hit.
+    """
     first = ranking[: context.plan.rerank_depth]
     # A judge of prose knows nothing of code: cosqa loses .02 NDCG@10 at a weight of .3.
     if sum(map(_is_code, first[:_LOOKED_AT])) > _LOOKED_AT // 2:
         return ranking
     try:
-        return [*_judged(first, context), *ranking[len(first) :]]
+        judged = _judged(first, context)
     except ModelError as error:
         context.notes.append(Degradation(what=f"not reranked: {error.message}", fix=error.hint))
         return ranking
+    verdicts = [context.verdicts[cid] for entry in first if (cid := entry.stored.chunk.cid) in context.verdicts]
+    is_all = len(verdicts) == len(first) and not context.plan.weak
+    context.is_refuted = is_all and is_refuted(verdicts, [entry.candidate.worth for entry in first])
+    return [] if context.is_refuted else [*judged, *ranking[len(first) :]]
 
 
 def spread(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
@@ -176,23 +183,22 @@ def _window(stored: StoredChunk, asked: HighlightSpec | None) -> str:
 
 
 def _judged(entries: Sequence[Ranked], context: StepContext) -> list[Ranked]:
-    """The hits by their score and the judge's, whose 1 is worth the best score; what it has not read keeps its own."""
+    """The hits in the order of their places and of the judge's verdicts; what it has not read stays in its place.
+
+    They change scores with the places, so that a score stays evidence and no other hit moves.
+    """
     reranker, weight = context.meaning.reranker, judge_weight(context.question.route.shape)
     assert reranker is not None
     _ask(reranker, entries, context)
-    scored = [
-        (blended(entry.score, entries[0].score, verdict, weight), place, entry, verdict)
-        for place, entry in enumerate(entries, 1)
-        for verdict in [context.verdicts.get(entry.stored.chunk.cid)]
-    ]
-    judged = []
-    for now, (score, before, entry, verdict) in enumerate(sorted(scored, key=lambda one: (-one[0], one[1])), 1):
-        if verdict is not None:
-            moved = f"place {before} becomes {now}" if now != before else f"place {now} stays"
-            reason = f"{reranker.name} gives {verdict:.3f}, which weighs {weight:g}; {moved}"
-            factor = score / entry.score if entry.score else 1.0
-            entry = entry.moved(score, Step(name="rerank", factor=factor, reason=reason))
-        judged.append(entry)
+    places = [place for place, entry in enumerate(entries) if entry.stored.chunk.cid in context.verdicts]
+    verdicts = [context.verdicts[entries[place].stored.chunk.cid] for place in places]
+    judged = list(entries)
+    for place, number in zip(places, judged_order(verdicts, weight), strict=True):
+        entry, score, before = entries[places[number]], entries[place].score, places[number]
+        moved = f"place {before + 1} becomes {place + 1}" if before != place else f"place {place + 1} stays"
+        reason = f"{reranker.name} gives {verdicts[number]:.3f}, which weighs {weight:g}; {moved}"
+        step = Step(name="rerank", factor=score / entry.score if entry.score else 1.0, reason=reason)
+        judged[place] = entry.moved(score, step)
     return judged
 
 

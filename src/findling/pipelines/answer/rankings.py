@@ -148,8 +148,8 @@ class StepContext:
     """The context of the steps of one search, and their notes.
 
     The ranking was made of `candidates`, and `is_settled` says that more of them would not change its top. For the
-    `unread` passages there was no time. `verdicts` are what a judge has said, by chunk. `now` is in seconds since the
-    epoch, `None` the present.
+    `unread` passages there was no time. `verdicts` are what a judge has said, by chunk; `is_refuted` says that it finds
+    all far off. `now` is in seconds since the epoch, `None` the present.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class StepContext:
 
     def again(self, candidates: Sequence[Candidate], asked: HighlightSpec | None = None) -> StepContext:
         """The same for a new ranking; `asked` are the words to look for in passages."""
-        self.candidates, self.is_settled, self.asked = candidates, True, asked
+        self.candidates, self.is_settled, self.is_refuted, self.asked = candidates, True, False, asked
         self.notes: list[Degradation] = []
         self.did: list[tuple[str, str]] = []
         self.unread: list[Ranked] = []

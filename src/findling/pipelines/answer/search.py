@@ -281,7 +281,7 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     elif not able.spaces and plan.mode == "semantic" and not notes:
         why = "there are no vectors to search by meaning; words were searched instead"
         notes.append(Degradation(what=why, fix="findling index"))
-    if plan.rerank_depth and judge_weight(question.route.shape):
+    if plan.rerank_depth and question.reading == "ranked" and judge_weight(question.route.shape):
         able = able._replace(reranker=judge_of(at_hand, question.text, notes))
     return able._replace(degraded=tuple(notes))
 
@@ -319,6 +319,9 @@ class _Page:
             candidates = found.candidates[:limit]
             loaded = load_chunks(self.legs, candidates, self.question, found, self.exclude, stored)
             ranked = run_steps(loaded, context.again(candidates, spec))
+            if context.is_refuted:
+                weaker = found.weaker + found.total
+                found = changed(found, candidates=[], total=0, weaker=weaker, is_all=True)
             rest = self._rest(ranked, found, limit)
             if rest is not None:
                 return self._shown(ranked, rest, found, spec)

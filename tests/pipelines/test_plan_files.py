@@ -94,7 +94,7 @@ def test_plans_of_all_profiles_come_back() -> None:
         ({"boosts": 1}, "plan: boosts must be true or false, not 1", "boosts"),
         ({"related": 1.5}, "plan: related must be a whole number of at least 0 and at most 1000, not 1.5", "related"),
         ({"related": True}, "related must be a whole number", "related"),
-        ({"rerank_depth": -1}, "rerank_depth must be a whole number of at least 0, not -1", "rerank_depth"),
+        ({"rerank_depth": -1}, "rerank_depth must be a whole number of at least 0 or null, not -1", "rerank_depth"),
         ({"alpha": 1.1}, "alpha must be a number of at least 0 and at most 1 or null, not 1.1", "alpha"),
         ({"rrf_k": float("nan")}, "rrf_k must be a number of at least 0, not nan", "rrf_k"),
         ({"rrf_k": float("inf")}, "rrf_k must be a number of at least 0, not inf", "rrf_k"),

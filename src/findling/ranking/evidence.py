@@ -145,7 +145,7 @@ _FAR, _SURE = 0.0001, 0.4
 """TODO figures"""
 
 _EARLY = 10
-"""How slowly places lose their worth beside a judge."""
+"""Places that stand before the first: with more of them the places of a ranking differ less. TODO figures"""
 
 
 def judge_weight(shape: Collection[str]) -> float:

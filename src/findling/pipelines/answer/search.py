@@ -30,7 +30,6 @@ from findling.pipelines.retrieve.legs import KEYWORD, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import depth_of, find_candidates, in_order, widen_if_weak
 from findling.pipelines.retrieve.vector_retrieval import Meaning, able_to_read, judge_of, may_hang
-from findling.ranking.evidence import judge_weight
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -281,9 +280,7 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     elif not able.spaces and plan.mode == "semantic" and not notes:
         why = "there are no vectors to search by meaning; words were searched instead"
         notes.append(Degradation(what=why, fix="findling index"))
-    if plan.rerank_depth and question.reading == "ranked" and judge_weight(question.route.shape):
-        able = able._replace(reranker=judge_of(at_hand, question.text, notes))
-    return able._replace(degraded=tuple(notes))
+    return able._replace(reranker=judge_of(at_hand, question, notes), degraded=tuple(notes))
 
 
 class _Page:

@@ -16,11 +16,12 @@ from findling.domain.queries import Filters, LegQuery
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Evidence
 from findling.domain.values import record
-from findling.ranking.evidence import ACROSS, FOREIGN, cosine_of, meaning_evidence
+from findling.ranking.evidence import ACROSS, FOREIGN, cosine_of, judge_weight, meaning_evidence
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
     from findling.models.ports import Embedder, Reranker
+    from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 
 _LEG = "semantic"
 
@@ -217,10 +218,12 @@ def able_to_read(meaning: Meaning, text: str, notes: list[Degradation]) -> Meani
     return meaning._replace(spaces=tuple(able), coverage=0.0, read_on=None)
 
 
-def judge_of(meaning: Meaning, text: str, notes: list[Degradation]) -> Reranker | None:
-    """The judge at hand, if it knows the language of a text; a note says what is wrong with it."""
+def judge_of(meaning: Meaning, question: AnalyzedQuery, notes: list[Degradation]) -> Reranker | None:
+    """The judge at hand, if the plan wants one and it can judge the question; a note says what is wrong with it."""
+    if not question.plan.rerank_depth or question.reading != "ranked" or not judge_weight(question.route.shape):
+        return None
     judge = meaning.judge(notes)
-    return None if judge is None or (judge.languages == "English" and _is_foreign(text)) else judge
+    return None if judge is None or (judge.languages == "English" and _is_foreign(question.text)) else judge
 
 
 def _knows_more(space: Space) -> bool:

@@ -24,7 +24,6 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.models.ports import Embedder, Reranker
-from findling.models.remote.providers import is_remote_spec
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
@@ -114,7 +113,7 @@ class WorkspaceVectors:
             tuple(spaces),
             coverage,
             read_on,
-            may_send(self._settings) if is_remote_spec(self._settings["rerank.model"]) else _anything,
+            may_send(self._settings) if ":" in self._settings["rerank.model"] else _anything,
             instant=instant_embedder() if self._settings["semantic.instant"] else None,
             spare=partial(self._instant_spaces, store, lacking),
             judge=partial(self._or_note, get=self._reranker),

@@ -132,11 +132,7 @@ _SETTINGS = (
     _row("remote.dimensions", 0, "Length of vectors to ask a provider for; 0: the model's own."),
     _row("remote.allow_private", False, "Send also what is marked private to a provider."),
     _row("privacy.private", (), "Paths never sent to a provider, as in .gitignore; nor is anything tagged private."),
-    _row(
-        "rerank.model",
-        "auto",
-        "Judge that reads query and passage together: its name, folder, PROVIDER:MODEL, auto (a pulled one) or none.",
-    ),
+    _row("rerank.model", "auto", "Judge of query and passage: as semantic.model; auto: one that was pulled, if any."),
     _row("rerank.base_url", "", "Address of the provider of rerank.model; empty: its own."),
     _row(
         "chat.model",

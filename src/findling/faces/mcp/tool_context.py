@@ -99,13 +99,13 @@ class Desk(NamedTuple):
             return client.engine.refresh(on_progress=told, principals=client.principals, question=question)
 
     def search(self, request: SearchRequest) -> SearchAnswer:
-        """Answer a question from the index as it is, with a judge where one is at hand, and have done what follows.
+        """Answer a question from the index as it is, and have done what follows.
 
         While the first run is open, words alone answer the owner: loading a model takes a third of the CPU time.
         """
         with self.reading() as client:
             is_cold = self.caller.is_owner and bool(self.notes) and bool(client.engine.share())
-            asked = replace(request, quick=is_cold, patient=not is_cold)
+            asked = replace(request, quick=True) if is_cold else request
             answer = client.search(asked, refreshed=Refreshed(self.notes))
             client.finish()
             return answer

@@ -60,6 +60,7 @@ def search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | Non
         context=WHOLE_PASSAGE,
         facets=("file", "entity") if asked.all else (),
         scope=asked.scope,
+        patient=True,
     )
     _check_types(desk, request.filters.type)
     answer = desk.search(request)

@@ -1,7 +1,7 @@
 """Whether an answer is empty where nothing answers, and not where something does: 200 questions of each kind.
 
     python bench/no_answer.py WORK [--only notes docs code] [--states words instant] [--read-code]
-                              [--save FILE] [--beside FILE] [--misses] [--check]
+                              [--save FILE] [--beside FILE] [--misses] [--check] [--set NAME=VALUE]
 
 Three collections, with default settings: notes (`data/notes.toml`), our documentation as it was at one commit, and the
 sources of eight packages (36,000 passages). 100 questions are gibberish; 100 ask for what the collection does not hold,
@@ -31,11 +31,12 @@ import subprocess
 import sysconfig
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.corpus import source_tree
+from findling.faces.cli.request.options import apply_changes
 from findling.pipelines.evaluation.evaluation import no_answer
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
@@ -91,6 +92,7 @@ def main() -> int:
     parser.add_argument("--save", type=Path, help="write every outcome, for --beside")
     parser.add_argument("--beside", type=Path, help="the outcomes of another version")
     parser.add_argument("--misses", action="store_true", help="name the questions that went wrong")
+    parser.add_argument("--set", action="append", default=[], help="such as rerank.model=FOLDER")
     parser.add_argument("--check", action="store_true", help="look at the questions, ask nothing")
     given = parser.parse_args()
     former = json.loads(given.beside.read_text()) if given.beside else {}
@@ -107,7 +109,7 @@ def main() -> int:
         for state in given.states:
             if state == "read" and name == "code" and not given.read_code:
                 continue
-            asked = ask(given.work / name, tree, state, questions)
+            asked = ask(given.work / name, tree, state, questions, given.set)
             key = f"{name} {state}"
             outcomes[key] = {question.text: one for question, one in asked.items()}
             report(key, asked, former.get(key, {}), given.misses)
@@ -190,13 +192,13 @@ def words_of(text: str) -> set[str]:
     return set(re.findall(r"[^\W\d_]+", text.lower()))
 
 
-def ask(work: Path, tree: Path, state: str, questions: list[Question]) -> dict[Question, Asked]:
-    """The answers in one state."""
-    with opened(work, tree, state) as engine:
+def ask(work: Path, tree: Path, state: str, questions: list[Question], changes: list[str]) -> dict[Question, Asked]:
+    """The answers in one state, with other values of settings."""
+    with opened(work, tree, state, changes) as engine:
         return {question: answered(engine, question) for question in questions}
 
 
-def opened(work: Path, tree: Path, state: str) -> Engine:
+def opened(work: Path, tree: Path, state: str, changes: Iterable[str] = ()) -> Engine:
     """A tree in one state, indexed below `work` and, if the state says so, read."""
     own = {"store.home": str(work / "home"), "search.refresh": "never", "semantic.refine": "never"}
     with open_engine(tree, settings=Settings().override(own, "benchmark")) as engine:
@@ -204,7 +206,8 @@ def opened(work: Path, tree: Path, state: str) -> Engine:
         if state == "read" and not (done := work / "read").exists():
             engine.refine()
             done.touch()
-    engine = open_engine(tree, settings=Settings().override({**own, **STATES[state]}, "benchmark"))
+    settings = apply_changes(Settings().override({**own, **STATES[state]}, "benchmark"), changes)
+    engine = open_engine(tree, settings=settings)
     engine.search("warm up", refresh=False)
     return engine
 

@@ -10,6 +10,9 @@ from findling.ranking.evidence import (
     FOREIGN,
     cosine_of,
     falling,
+    is_refuted,
+    judge_weight,
+    judged_order,
     least_evidence,
     least_words,
     meaning_evidence,
@@ -52,3 +55,25 @@ def test_scores_never_rise_and_never_exceed_their_evidence(evidence: list[float]
     assert scores == sorted(scores, reverse=True)
     assert all(score <= own for score, own in zip(scores, evidence, strict=True))
     assert scores[:1] == evidence[:1]
+
+
+def test_the_order_of_a_judge_weighs_two_places() -> None:
+    assert judged_order([0.9, 0.5, 0.1], 0.4) == [0, 1, 2]
+    assert judged_order([0.0, 0.1, 0.2, 0.9], 0.0) == [0, 1, 2, 3]
+    assert judged_order([0.0, 0.1, 0.2, 0.9], 1.0) == [3, 2, 1, 0]
+    assert judged_order([0.0, 0.9, 0.8, 0.7, 0.6], 0.4) == [1, 0, 2, 3, 4], (
+        "the first loses to the second it is last behind"
+    )
+    assert judged_order([], 0.4) == []
+
+
+def test_a_judge_refutes_hints_and_not_evidence() -> None:
+    assert is_refuted([0.00001, 0.00002], [0.3, 0.2])
+    assert not is_refuted([0.00001, 0.5], [0.3, 0.2])
+    assert not is_refuted([0.00001, 0.00002], [0.6, 0.2])
+    assert not is_refuted([], [])
+
+
+@pytest.mark.parametrize(("shape", "is_judged"), [(("question", "latin"), True), (("identifier",), False), ((), False)])
+def test_a_judge_weighs_in_prose_alone(shape: tuple[str, ...], is_judged: bool) -> None:
+    assert (judge_weight(shape) > 0) is is_judged

@@ -260,3 +260,20 @@ def test_every_mark_is_a_match_and_every_line_is_from_the_text(
         assert edges == sorted(edges)
         assert all(start < end <= len(line.text) for start, end in line.spans)
         assert all(any(mark in text[span[0] : span[1]] for span in spans) or len(spans) > 1 for mark in marked(line))
+
+
+def test_a_window_is_the_best_sentence_with_those_around_it() -> None:
+    text = " ".join(f"Sentence number {number} is here." for number in range(20)) + " An apple fell. " + "More. " * 40
+    judged = JudgedText(text, spans_of(text, "apple"))
+    window = judged.window(100)
+    assert len(window) <= 100
+    assert "number 19 is here. An apple fell. More." in window
+    assert judged.window(10_000) == text, "a short text is whole"
+    assert judged.window(5) == "An ap", "a sentence may be longer than the window"
+
+
+def test_without_anything_that_tells_a_window_is_the_beginning() -> None:
+    text = "One sentence. " * 50
+    assert JudgedText(text, []).window(30) == "One sentence. One sentence. "
+    assert JudgedText("word" * 50, []).window(30) == ("word" * 50)[:30]
+    assert JudgedText("", []).window(30) == ""

@@ -142,8 +142,7 @@ _JUDGED_SHAPES = {"question", "sentence", "keywords"}
 _JUDGE_WEIGHT = 0.4
 """Weight of a judge for prose. NDCG@10 in profile `deep` without one and with .2, .4, .6: SciFact .824 .827 .857 .823,
 cranfield .405 .414 .421 .408, lihua-world .703 .715 .718 .722, anthropic-docs .800 .791 .817 .782, hotpotqa-100 .878
-.884 .923 .928, musique-100 .821 .807 .816 .772 (30 to 60 questions each, SciFact by instant vectors). Questions and
-statements want the same."""
+.884 .923 .928 (30 to 60 questions each, SciFact by instant vectors). Questions and statements want the same."""
 
 _EARLY = 10
 """Places that seem to stand before the first one: 3 and 30 give the same within .008 at that weight."""

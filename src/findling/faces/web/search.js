@@ -10,7 +10,7 @@ const PAGE = 20;
 
 /**
  * Answers come through `onAnswer(state, answer, isQuick)`, what keeps them away through `onTrouble(error, isQuick)`.
- * Only the latest question is answered: whatever was asked before is called off.
+ * Only the latest question is answered: what was asked before is called off.
  */
 export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
   let timers = [];
@@ -64,7 +64,7 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
     /** The next page of an answer. */
     async more(state, cursor) {
       const page = state.workspace === ALL ? { offset: Number(cursor) } : { cursor };
-      return withNext(state, await ask("/v1/search", { body: { ...bodyOf(state), ...page, patient: true }, signal: calls.signal }));
+      return withNext(state, await ask("/v1/search", { body: { ...bodyOf(state), ...page }, signal: calls.signal }));
     },
   };
 }
@@ -83,12 +83,12 @@ function quickAnswer(state, signal) {
   return ask("/v1/search", { body: { ...bodyOf(state), quick: true }, signal });
 }
 
-/** The answer with its facets. Values beside the chosen ones are counted without that choice. */
+/** The answer with its facets. Values beside chosen ones are counted without these. */
 async function wholeAnswer(state, signal) {
   const names = [...Object.keys(FACETS), "year", "entity"];
   const chosen = [...Object.keys(state.filters), ...(state.from || state.to ? ["year"] : [])];
   const [answer, ...others] = await Promise.all([
-    ask("/v1/search", { body: { ...bodyOf(state), facets: names, patient: true }, signal }),
+    ask("/v1/search", { body: { ...bodyOf(state), facets: names }, signal }),
     ...chosen.map((name) => {
       const body = { ...bodyOf(without(state, name)), facets: [name], limit: 1, quick: true };
       return ask("/v1/search", { body, signal });
@@ -115,7 +115,7 @@ function without(state, name) {
 
 /** The request that a state stands for. */
 function bodyOf(state) {
-  const body = { query: state.q.trim(), limit: PAGE, filters: filtersOf(state) };
+  const body = { query: state.q.trim(), limit: PAGE, filters: filtersOf(state), patient: true };
   if (state.workspace === ALL) body.scope = "all";
   else if (state.workspace) body.workspace = state.workspace;
   if (state.mode !== "hybrid") body.mode = state.mode;

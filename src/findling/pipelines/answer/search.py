@@ -280,7 +280,7 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     elif not able.spaces and plan.mode == "semantic" and not notes:
         why = "there are no vectors to search by meaning; words were searched instead"
         notes.append(Degradation(what=why, fix="findling index"))
-    return able._replace(reranker=judge_of(at_hand, question, notes), degraded=tuple(notes))
+    return able._replace(reranker=judge_of(at_hand, question.to_judge, notes), degraded=tuple(notes))
 
 
 class _Page:

@@ -28,6 +28,7 @@ from findling.domain.queries import (
 )
 from findling.domain.values import record
 from findling.pipelines.retrieve.legs import check_legs
+from findling.ranking.evidence import judge_weight
 from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.analysis.stemming import is_foreign_by_looks, question_begin
@@ -85,6 +86,12 @@ class AnalyzedQuery:
     def is_literal(self) -> bool:
         """Whether the query is an identifier, a number, a path or the like, and nothing else."""
         return bool(_letters(self.route, self.text))
+
+    @property
+    def to_judge(self) -> str:
+        """The text that a judge reads of the query; empty where the plan wants none, and for names, code, operators."""
+        is_prose = self.reading == "ranked" and judge_weight(self.route.shape) > 0
+        return self.text if is_prose and self.plan.rerank_depth else ""
 
     @property
     def telling(self) -> int:

@@ -16,12 +16,11 @@ from findling.domain.queries import Filters, LegQuery
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Evidence
 from findling.domain.values import record
-from findling.ranking.evidence import ACROSS, FOREIGN, cosine_of, judge_weight, meaning_evidence
+from findling.ranking.evidence import ACROSS, FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
     from findling.models.ports import Embedder, Reranker
-    from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 
 _LEG = "semantic"
 
@@ -218,12 +217,10 @@ def able_to_read(meaning: Meaning, text: str, notes: list[Degradation]) -> Meani
     return meaning._replace(spaces=tuple(able), coverage=0.0, read_on=None)
 
 
-def judge_of(meaning: Meaning, question: AnalyzedQuery, notes: list[Degradation]) -> Reranker | None:
-    """The judge at hand, if the plan wants one and it can judge the question; a note says what is wrong with it."""
-    if not question.plan.rerank_depth or question.reading != "ranked" or not judge_weight(question.route.shape):
-        return None
-    judge = meaning.judge(notes)
-    return None if judge is None or (judge.languages == "English" and _is_foreign(question.text)) else judge
+def judge_of(meaning: Meaning, text: str, notes: list[Degradation]) -> Reranker | None:
+    """The judge at hand, if there is a text to judge by, in a language that it knows; a note says what is wrong."""
+    judge = meaning.judge(notes) if text else None
+    return None if judge is None or (judge.languages == "English" and _is_foreign(text)) else judge
 
 
 def _knows_more(space: Space) -> bool:

@@ -164,6 +164,32 @@ def test_scores_are_those_of_the_engine(page: BrowserPage, engine: Engine) -> No
             assert here[hit.rid, hit.line_start] == pytest.approx(hit.receipt.keyword_score, abs=1e-4)
 
 
+def test_other_languages_score_as_in_the_engine(driver: WebDriver, tmp_path: Path) -> None:
+    """A page has the forms of the language that most of it is written in, and the weights of pairs."""
+    root = tmp_path / "project"
+    root.mkdir()
+    for name, text in {
+        "katzen.txt": "Die Katzen schlafen auf dem Dach und sind nicht zu sehen.\n",
+        "katze.txt": "Eine Katze ist ein Tier, und die Nacht ist ihre Zeit.\n",
+        "hunde.txt": "Die Hunde bellen nicht, wenn der Nachbar von der Arbeit kommt.\n",
+        "kensaku.txt": "データベースはすぐに検索できます。東京の天気です。\n",
+        "jeongbu.txt": "정부는 무엇을 설명하는가. 날씨가 좋습니다.\n",
+        "zhongwen.txt": "数据库的索引很快。天气和新闻。\n",
+    }.items():
+        (root / name).write_text(text, encoding="utf-8")
+    with indexed(root, tmp_path) as engine:
+        export_html(engine, tmp_path / "page.html", related=0)
+        page = BrowserPage(driver, tmp_path / "page.html")
+        page.ready()
+        for query in ("Katze", "Katzen", "wo sind die Hunde", "データベースの検索です", "정부는 무엇", "数据库的索引"):
+            here = {hit["rid"]: hit["points"] for hit in page.search(query)["hits"]}
+            hits = engine.search(query, plan=Plan(mode="keyword"), refresh=False).hits
+            assert {hit.rid for hit in hits} <= here.keys() and hits, query
+            for hit in hits:
+                assert here[hit.rid] == pytest.approx(hit.receipt.keyword_score, abs=1e-4), query
+        assert len(page.search("Katze")["hits"]) == 2
+
+
 @pytest.mark.parametrize(
     ("query", "paths"),
     [

@@ -6,6 +6,7 @@ import re
 import textwrap
 import unicodedata
 from bisect import bisect_left
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from findling.text.analysis.stemming import (
     forms_prefix,
     forms_table,
     function_words,
+    held_languages,
     same_stem,
     stem,
     table_forms,
+    told_language,
 )
 
 PROSE = " ".join(terms(Path(re.__file__).read_text() + Path(textwrap.__file__).read_text()))
@@ -93,3 +96,47 @@ def test_a_table_grows_into_that_of_all_words() -> None:
     assert table == forms_table(words)
     assert forms_table(words[::3], table) == table
     assert forms_table([], table) == table
+
+
+@pytest.mark.parametrize(
+    ("language", "term", "forms", "strangers"),
+    [
+        ("german", "katzen", ["katze", "katzen"], ["kater"]),
+        ("turkish", "kitaplar", ["kitap", "kitaplari"], ["kitle"]),
+        ("spanish", "buscando", ["buscar", "buscado"], ["busto"]),
+        ("polish", "kota", ["kot"], ["kora"]),
+        ("", "connections", ["connect"], ["con"]),
+        ("russian", "connections", ["connect"], ["con"]),
+    ],
+)
+def test_a_language_has_forms_of_its_own(language: str, term: str, forms: list[str], strangers: list[str]) -> None:
+    assert same_stem(term, [*forms, *strangers], language) == forms
+    assert all(form.startswith(forms_prefix(term, language)) for form in forms)
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("wie wird der Index gelöscht", "german"),
+        ("how do I delete the index", "english"),
+        ("delete index", ""),
+        ("¿dónde está la biblioteca?", "spanish"),
+    ],
+)
+def test_small_words_tell_the_language_of_a_question(question: str, language: str) -> None:
+    assert told_language(question) == language
+
+
+def test_an_index_holds_the_languages_whose_small_words_it_has() -> None:
+    english = "the house and the garden of that man with his dog"
+    german = "der hund und die katze sind nicht in dem haus"
+    for texts, held in (
+        ([english] * 9, ("english",)),
+        ([german] * 9, ("german",)),
+        ([german] * 6 + [english] * 3, ("german", "english")),
+        ([english] * 30 + [german], ("english",)),
+        (["x = y + 1"] * 9, ("english",)),
+        ([], ("english",)),
+    ):
+        frequency = Counter(word for text in texts for word in {*text.split()})
+        assert held_languages(frequency.__getitem__, len(texts)) == held

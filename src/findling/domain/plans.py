@@ -36,6 +36,11 @@ GRAPH_MODES = ("low", "high", "dual")
 EXPANSIONS = ("off", "auto", "on")
 JUDGED = 20
 """Hits that a judge reads where nothing else is said: 1.8 s of one core with passages of 450 characters."""
+LANGUAGES = tuple(
+    "basque catalan czech danish dutch english esperanto estonian finnish french german hungarian indonesian irish "
+    "italian lithuanian norwegian polish portuguese romanian spanish swedish turkish".split()
+)
+"""Languages in Latin letters whose inflected forms are known."""
 
 
 @record()
@@ -104,6 +109,12 @@ class Plan:
         "Which words of a query a hit must have: any of them, all of them, or (auto) what the query looks like.",
         choices=WORDS,
         http=True,
+    )
+    languages: tuple[str, ...] = _open(
+        (),
+        "Languages in Latin letters that are asked in, the usual one first; empty: as the question and the index tell.",
+        row="search.languages",
+        choices=LANGUAGES,
     )
     glossary: bool = _open(True, "Also find what the glossary calls by another name.")
     typos: str = _open(

@@ -100,20 +100,26 @@ SPELLING = "~"
 
 @record()
 class Word:
-    """A word to rank by, as the user typed it: any of its terms (`node.js`: node, js) in any inflected form will do."""
+    """A word to rank by, as the user typed it: any of its terms (`node.js`: node, js) in any inflected form will do.
+
+    Its forms are those of its `language`; where that is empty, of the language that most of the index is written in.
+    """
 
     text: str
+    language: str = ""
 
 
 @record()
 class Term:
     """A word that is meant: in any inflected form, a compound such as `node.js` or `getUser` with its parts in a row.
 
-    `field` limits it to one text field: `title`, `heading`, `path`, `tags`, `body`; empty is any of them.
+    `field` limits it to one text field: `title`, `heading`, `path`, `tags`, `body`; empty is any of them. `language`
+    is as that of a `Word`.
     """
 
     text: str
     field: str = ""
+    language: str = ""
 
 
 @record()

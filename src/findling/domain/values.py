@@ -95,7 +95,8 @@ def _fitted(row: Row, value: object) -> Any:
     if row.kind in ("text", "name"):
         return _text(row, value)
     if row.kind in ("texts", "patterns"):
-        return _texts(value, may_be_blank=row.kind == "texts")
+        texts = _texts(value, may_be_blank=row.kind == "texts")
+        return texts if texts is None or not row.choices or set(texts) <= set(row.choices) else None
     if row.kind == "weights":
         return _numbers(value, names=FIELDS)
     if row.kind in ("shares", "days"):

@@ -27,9 +27,10 @@ function said(leaf, weight) {
 
 function wordLeaf(index, asked) {
   const given = wordTerms(asked.text, index.stopWords);
+  const lesser = pairWeights(phraseTerms(asked.text), index.functionWords);
   const parts = distinct(given).map((term) => {
-    const times = given.filter((other) => other === term).length;
-    return said(formsLeaf(index, { forms: asked.forms }, term, inflectedForms(index, term)), repeated(times));
+    const weight = repeated(given.filter((other) => other === term).length) * (lesser.get(term) ?? 1);
+    return said(formsLeaf(index, { forms: asked.forms }, term, inflectedForms(index, term)), weight);
   });
   asked.found = joined(parts.map((part) => part.found), 1);
   asked.ceiling = mostOfWord(distinct(given), parts);
@@ -42,6 +43,28 @@ function wordLeaf(index, asked) {
     }
   }
   return withNamedFile(index, asked);
+}
+
+// The weights of those pairs of a word that say less than others: the rules of findling.text.analysis.word_parts.
+function pairWeights(row, lists) {
+  const weights = new Map();
+  row.forEach((term, at) => {
+    const [first, last, more] = [...term];
+    if (!last || more || !isUnspaced(first)) return;
+    const isEnd = at > 0 && row[at + 1]?.[0] !== last;
+    const weight = pairWeight(first, last, isEnd, lists);
+    if (weight < 1) weights.set(term, weight);
+  });
+  return weights;
+}
+
+function pairWeight(first, last, isEnd, { koreanPairs, koreanEndings, chineseSigns }) {
+  const kana = [first, last].filter((sign) => sign >= "\u3040" && sign <= "\u309f").length;
+  if (kana) return kana === 2 ? KANA : BESIDE_KANA;
+  if (first >= "\uac00" && first <= "\ud7af") {
+    return koreanPairs.includes(first + last) || (isEnd && koreanEndings.includes(last)) ? KOREAN : 1;
+  }
+  return chineseSigns.includes(first) || chineseSigns.includes(last) ? CHINESE : 1;
 }
 
 // The most a word can score. A run without spaces that shares no pair with the index is one unknown word.
@@ -105,7 +128,7 @@ function inflectedForms(index, term) {
   // The forms of a short word are its own affair: being is a form of be, but whoever asks for be means be.
   const formClass = term.length > 2 ? index.classOf.get(term) : undefined;
   let forms = index.classes.get(formClass) ?? (index.termNumber.has(term) ? [term] : []);
-  if (!forms.length && /^[a-z]{3,}$/.test(term)) {
+  if (!forms.length && index.language === "english" && /^[a-z]{3,}$/.test(term)) {
     const stem = stemOf(term);
     forms = begunTerms(index, sharedBeginning(term, stem)).filter((word) => stemOf(word) === stem);
   }

@@ -32,10 +32,10 @@ from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.answer import versions
 from findling.stores.keyword import leaf_queries, term_weights
 from findling.stores.keyword.entries import padding
-from findling.text.analysis import scripts, spelling
+from findling.text.analysis import scripts, spelling, word_parts
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
 from findling.text.analysis.lines import SENTENCE_WORDS
-from findling.text.analysis.stemming import stem, word_lists
+from findling.text.analysis.stemming import held_languages, stem, word_lists
 
 FORMAT = 1
 """The version of the format; the script in the same page knows its own."""
@@ -51,6 +51,7 @@ _CONSTANTS = {
     leaf_queries: "RARE_FORM",
     versions: "SUPERSEDED BELOW",
     scripts: "LONGEST_WORD MOST_ALTERNATIONS",
+    word_parts: "KANA BESIDE_KANA CHINESE KOREAN",
     spelling: "FEWEST_LETTERS LONGEST_OF_ONE_EDIT",
 }
 """Constants by which a page scores as the engine does, by the module that gives their reasons."""
@@ -120,7 +121,7 @@ class BrowserIndex:
     def packed(self, about: Mapping[str, Any], related: Sequence[Sequence[Related]] = ()) -> bytes:
         """The index with facts `about` it, and the passages that are related to each."""
         terms = sorted(self._places, key=lambda term: term.encode("utf-16-be"))
-        classes = _form_classes(terms)
+        classes = _form_classes(terms, self._language())
         found = bytearray()
         for term in terms:
             written = postings(self._places[term])
@@ -138,6 +139,12 @@ class BrowserIndex:
         lengths = {name: len(section) for name, section in sections.items()}
         header = json.dumps({**about, **self._header(), "sections": lengths}, separators=(",", ":")).encode("ascii")
         return b"".join([len(header).to_bytes(4, "little"), header, *sections.values()])
+
+    def _language(self) -> str:
+        """The language that most passages are written in; words have one class, and so the forms of one language."""
+        body = self._fields.index("body") if "body" in self._fields else -1
+        held = held_languages(lambda word: len(self._places.get(word, {}).get(body, ())) // 2, self.passages)
+        return held[0]
 
     def _header(self) -> dict[str, Any]:
         weights = self._scoring.weights
@@ -158,6 +165,7 @@ class BrowserIndex:
             "stopWords": sorted(STOP_WORDS),
             "sentenceWords": sorted(SENTENCE_WORDS),
             "functionWords": word_lists(),
+            "language": self._language(),
         }
 
     def _with_successors(self) -> list[dict[str, Any]]:
@@ -262,9 +270,9 @@ def _clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _form_classes(terms: Iterable[str]) -> dict[str, int]:
-    """Term → the number of its stem, for stems that have several terms."""
-    stems = sorted((stem(term), term) for term in terms if term.isalpha())
+def _form_classes(terms: Iterable[str], language: str) -> dict[str, int]:
+    """Term → the number of its stem in a language, for stems that have several terms."""
+    stems = sorted((stem(term, language), term) for term in terms if term.isalpha())
     classes: dict[str, int] = {}
     number = 0
     for _, group in groupby(stems, key=lambda pair: pair[0]):

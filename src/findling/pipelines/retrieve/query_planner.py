@@ -31,12 +31,12 @@ from findling.pipelines.retrieve.legs import check_legs
 from findling.ranking.evidence import judge_weight
 from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
-from findling.text.analysis.stemming import is_foreign_by_looks, question_begin
+from findling.text.analysis.stemming import is_foreign_by_looks, question_begin, told_language
 from findling.text.query.lexer import calmed
 from findling.text.query.parser import Parsed, parse
 from findling.text.query.query_mode import read
 from findling.text.query.routing import Route, route
-from findling.text.query.tree import canonical, positive_terms, positive_texts, split_where, typed_terms
+from findling.text.query.tree import canonical, positive_terms, positive_texts, split_where, spoken, typed_terms
 
 if TYPE_CHECKING:
     from findling.pipelines.glossary.glossary_expansion import Fired
@@ -137,6 +137,8 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Par
     shape = route(parsed.plain or text)
     tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
     node, where = split_where(tree)
+    if language := _language(text, plan):
+        node = spoken(node, language)
     if plan.heads and not parsed.history:
         where = _both(where, Field("is", ("head",)))
     if request.filters.where is not None:
@@ -149,6 +151,8 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Par
     if plan.types and not filters.type:
         filters = replace(filters, type=plan.types)
     plan, decisions = _routed(plan, shape, text, reading.kind)
+    if language not in ("", "english"):
+        decisions.append(f"its words are taken for {language.title()}")
     return AnalyzedQuery(
         request,
         plan,
@@ -223,6 +227,12 @@ def _asked_text(text: str) -> str:
     words = text.split()
     begin = question_begin(words)
     return " ".join(words[begin:]) if begin else text
+
+
+def _language(text: str, plan: Plan) -> str:
+    """The language of a question, by its small words or as the plan has it; empty where neither tells."""
+    told = told_language(text)
+    return told if not plan.languages or told in plan.languages else plan.languages[0]
 
 
 _MARKS = r"[*~]\d*(?!\S)"

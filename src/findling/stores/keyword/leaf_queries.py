@@ -33,6 +33,7 @@ from findling.stores.keyword.term_weights import (
     repeated,
 )
 from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
+from findling.text.analysis.word_parts import pair_weights
 
 RARE_FORM = 0.1
 """Weight of a form that is too rare to be scored by itself, as a share of the word's."""
@@ -98,7 +99,7 @@ class Leaves:
     def part(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> ScoredQuery:
         """The query for one leaf. Raises InvalidValueError for a field that does not exist."""
         if isinstance(leaf, Word):
-            return self._word(leaf.text)
+            return self._word(leaf)
         if isinstance(leaf, Near):
             return self._near(leaf)
         weights = self._weights_in(leaf.field)
@@ -123,11 +124,16 @@ class Leaves:
             raise InvalidValueError(f"no text field {field!r}", hint=f"one of {', '.join(FIELDS)}")
         return {field: self._weights.get(field, 1.0)}
 
-    def _word(self, text: str) -> ScoredQuery:
+    def _word(self, leaf: Word) -> ScoredQuery:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
+        text = leaf.text
         words = phrase_terms(text)
         given = Counter(word_terms(text)) if self._weights else {}
-        parts = {term: self._term(term, self._weights).said(repeated(times)) for term, times in given.items()}
+        lesser = pair_weights(words)
+        parts = {
+            term: self._term(term, self._weights, leaf.language).said(repeated(times) * lesser.get(term, 1.0))
+            for term, times in given.items()
+        }
         ceiling = most_of_word((term, part.ceiling, part.query is not None) for term, part in parts.items())
         queries = [part.query for part in parts.values() if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
@@ -139,7 +145,7 @@ class Leaves:
     def _meant(self, leaf: Term, weights: Mapping[str, float]) -> ScoredQuery:
         row = row_terms(leaf.text)
         if len(row) < 2:
-            part = self._term(row[0], weights) if row else ScoredQuery(None)
+            part = self._term(row[0], weights, leaf.language) if row else ScoredQuery(None)
         elif begins_longer_terms(row[-1]):
             part = self._begun_row(row, row[-1], weights)
         else:
@@ -156,11 +162,13 @@ class Leaves:
             return part
         return part._replace(query=Query.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
 
-    def _term(self, term: str, weights: Mapping[str, float]) -> ScoredQuery:
+    def _term(self, term: str, weights: Mapping[str, float], language: str) -> ScoredQuery:
         prefix = term if begins_longer_terms(term) else ""
         return self._once(
-            (term, *weights.items()),
-            lambda aside: aside._any_form(term, aside._words.inflected(term, [*weights]), weights, prefix=prefix),
+            (term, language, *weights.items()),
+            lambda aside: aside._any_form(
+                term, aside._words.inflected(term, [*weights], language), weights, prefix=prefix
+            ),
         )
 
     def _prefix(self, prefix: str, weights: Mapping[str, float]) -> ScoredQuery:
@@ -194,11 +202,13 @@ class Leaves:
     ) -> ScoredQuery:
         """The forms as one word, by its name. Those not scored one by one have the prefix or are among the words."""
         self._note(name, forms.known)
-        worth = self._words.idf(self._words.spread(forms.scored))
+        worth = self._words.idf(self._words.spread(form for form in forms.scored if form.is_own))
         queries = []
         for form in forms.scored:
             # All forms count as one word: a rare form must not weigh more than the word itself.
             boost = worth / self._words.idf(form.frequency) if form.frequency else 1.0
+            if not form.is_own:  # a frequent part says less than the compound
+                boost = min(boost, 1.0)
             queries.append(self._in_fields(form, weights, boost * form.weight))
         rest: list[Query] = []
         if forms.more and prefix:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import tantivy
@@ -16,7 +17,8 @@ from findling.domain.queries import Node, Term, Word
 from findling.stores.keyword.segment_files import DamageGuard
 from findling.text.analysis.analysis import is_compound, row_terms
 from findling.text.analysis.scripts import is_unspaced
-from findling.text.analysis.stemming import forms_prefix, same_stem, table_forms
+from findling.text.analysis.stemming import forms_prefix, held_languages, same_stem, stems_apart, table_forms
+from findling.text.analysis.word_parts import COMPOUNDING, compound_parts
 
 if TYPE_CHECKING:
     from findling.text.analysis.spelling import Spellings
@@ -95,6 +97,14 @@ def _said(node: Node) -> object:
 MOST_FORMS = 24
 """Forms of one word that are scored, the frequent ones first."""
 
+_PART, _LONGER = 0.7, 0.5
+"""Weights of a part of a compound, and of a compound that begins with a word. NDCG@10 on the headings of a German, a
+Norwegian, a Dutch and a Swedish handbook: without both .313, .281, .327, .248; .5 and .4 .319, .289, .332, .259; .7 and
+.5 .320, .289, .335, .261."""
+
+_SHORT, _ADDED = 4, 3
+"""Letters of a word that begins too many others, and of what follows it in an inflected form at most."""
+
 _MOST_KNOWN = 200
 """Forms of one word that are named, for receipts and highlights."""
 
@@ -103,12 +113,16 @@ _VOCABULARY_WINDOW = 4000
 
 
 class Form(NamedTuple):
-    """A way in which a word stands in the index: how often in the main field, in which fields, at which weight."""
+    """A way in which a word stands in the index: how often in the main field, in which fields, at which weight.
+
+    A part of a compound is not the word's own form: its frequency says nothing of how rare the word is.
+    """
 
     text: str
     frequency: int
     fields: tuple[str, ...]
     weight: float = 1.0
+    is_own: bool = True
 
 
 class Forms(NamedTuple):
@@ -195,10 +209,10 @@ class SegmentStatistics:
         # One letter begins thousands of terms, and a row that ends with it asks for them twice.
         return current_budget().once((self, field, prefix, limit), walk)
 
-    def related(self, term: str, fields: Sequence[str]) -> dict[str, dict[str, int]]:
+    def related(self, term: str, fields: Sequence[str], language: str) -> dict[str, dict[str, int]]:
         """By field, the terms with the stem of a term and others around them, in order, with their frequencies."""
-        prefix = forms_prefix(term)
-        if self._table is None:
+        prefix = forms_prefix(term, language)
+        if self._table is None or (stems_apart(language) and term[0] <= "z"):
             return {field: dict(self.begun(field, prefix, _VOCABULARY_WINDOW)) for field in fields}
         words = [word for word in table_forms(self._table, term) if word.startswith(prefix)]
         ask = self.frequency if self._weighed else self._searcher.doc_freq
@@ -218,6 +232,7 @@ class KeywordWords(SegmentStatistics):
     """The words of one state of the index, in their forms and spellings."""
 
     _spellings: Spellings | None = None
+    _languages: tuple[str, ...] | None = None
 
     def fields(self, term: str, fields: Sequence[str]) -> tuple[str, ...]:
         """Those of the fields in which a term stands."""
@@ -231,23 +246,43 @@ class KeywordWords(SegmentStatistics):
         """The frequency of the forms as one word."""
         return min(self.entries, sum(form.frequency for form in forms))
 
-    def inflected(self, term: str, fields: Sequence[str]) -> Forms:
+    def inflected(self, term: str, fields: Sequence[str], language: str = "") -> Forms:
         """The forms of a word; of one character of an unspaced script, the terms that begin with it.
 
         The first field is the main one, whose frequencies count.
         """
+        compounds: dict[str, float] = {}
+        standing: Mapping[str, Mapping[str, int]] = {}
+        found: dict[str, int] = {}
         if begins_longer_terms(term):
-            standing: Mapping[str, Mapping[str, int]] = self._begun(term, fields)
+            standing = self._begun(term, fields)
             found = _main_counts(standing)
         elif len(term) > 2 and term.isalpha():
-            standing = self.related(term, fields)
+            spoken = (language,) if language else self.languages()
+            near = [self.related(term, fields, each) for each in spoken]
+            standing = {field: dict(chain.from_iterable(each[field].items() for each in near)) for field in fields}
             nearby = _main_counts(standing)
-            found = {form: nearby[form] for form in same_stem(term, [*nearby])}
-        else:
-            standing, found = {}, {}
+            found = {form: nearby[form] for each in spoken for form in same_stem(term, [*nearby], each)}
+            if not COMPOUNDING.isdisjoint(spoken):
+                compounds = self._compounds(term, nearby.keys() - found.keys(), fields[0])
         if term not in found and self.fields(term, fields):
             found[term] = self.frequency(fields[0], term)
-        return self._forms(found, [*_frequent(found, MOST_FORMS), term], fields, {term: 1.0}, standing)
+        others = {word: self.frequency(fields[0], word) for word in compounds if word not in found}
+        best = [*_frequent(found, MOST_FORMS), term, *_frequent(others, MOST_FORMS)]
+        return self._forms(found | others, best, fields, {**compounds, term: 1.0}, {} if others else standing, others)
+
+    def _compounds(self, term: str, nearby: Iterable[str], field: str) -> dict[str, float]:
+        """The parts of a compound, and the compounds that begin with a word, with their weights."""
+        least = len(term) + _ADDED + 1 if len(term) > _SHORT else math.inf
+        longer = [word for word in nearby if len(word) >= least and word.startswith(term)]
+        parts = compound_parts(term, lambda word: self.frequency(field, word))
+        return dict.fromkeys(longer, _LONGER) | dict.fromkeys(parts, _PART)
+
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the index holds, the first one most."""
+        if self._languages is None:
+            self._languages = held_languages(lambda word: self.frequency("body", word), self.entries)
+        return self._languages
 
     def beginning(self, prefix: str, fields: Sequence[str]) -> Forms:
         """The words that begin so."""
@@ -310,8 +345,12 @@ class KeywordWords(SegmentStatistics):
         fields: Sequence[str],
         weights: Mapping[str, float],
         standing: Mapping[str, Mapping[str, int]],
+        others: Collection[str] = (),
     ) -> Forms:
-        """The best of the words that were found; `standing` lists the words of fields, as far as it goes."""
+        """The best of the words that were found; `standing` lists the words of fields, as far as it goes.
+
+        Of them the `others` are no forms of the word itself.
+        """
 
         # A list that was cut off says nothing of a word that is not in it.
         listed = {field: known for field, known in standing.items() if len(known) < _VOCABULARY_WINDOW}
@@ -327,6 +366,7 @@ class KeywordWords(SegmentStatistics):
                     ]
                 ),
                 weights.get(word, INFLECTED),
+                word not in others,
             )
             for word in dict.fromkeys(best)
             if word in found

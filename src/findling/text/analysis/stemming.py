@@ -1,6 +1,7 @@
 """Words by their language: the inflected forms of a word, and small words that say nothing of what is asked.
 
-Snowball stems decide what is a form, one algorithm per script. Stems never enter the index; they only group the words
+Snowball stems decide what is a form, one algorithm per script, and one per language
+in Latin letters. Stems never enter the index; they only group the words
 that are in it. A passage is no hit because it shares small words. They are rare in small collections, where BM25 takes
 them for telling: `how do I delete the index` found "I do". The language counts: `war` says nothing in German.
 """
@@ -8,11 +9,12 @@ them for telling: `how do I delete the index` found "I do". The language counts:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from findling.domain.plans import LANGUAGES
 from findling.text.analysis.analysis import phrase_terms
 
 _LISTS = Path(__file__).with_name("data") / "function-words.txt"
@@ -64,7 +66,8 @@ def _letters() -> dict[str, list[str]]:
 def word_lists() -> dict[str, Any]:
     """All lists as JSON-ready values, for a page that searches by itself."""
     special = {name[1:]: parts[0] for name, parts in _rows().items() if name[0] == "*"}
-    return {"languages": function_words(), "letters": _letters(), **special}
+    pairs = {name: sorted(listed(name)) for name in ("koreanPairs", "koreanEndings", "chineseSigns")}
+    return {"languages": function_words(), "letters": _letters(), **special, **pairs}
 
 
 def is_function_word(term: str) -> bool:
@@ -72,12 +75,17 @@ def is_function_word(term: str) -> bool:
     return term in _languages()
 
 
-@lru_cache(maxsize=256)
 def question_language(text: str) -> str:
-    """The language of a question by its small words, `english` where they do not tell another one.
+    """The language of a question by its small words, `english` where they do not tell another one."""
+    return told_language(text) or _ENGLISH
 
-    Another one needs two of them, or of words in its own letters, one that asks or is not in ASCII, and more than
-    English has.
+
+@lru_cache(maxsize=256)
+def told_language(text: str) -> str:
+    """The language of a question by its small words, empty where none stands in it.
+
+    Another one than English needs two of them, or of words in its own letters, one that asks or is not in ASCII, and
+    more than English has.
     """
     votes, own = Counter[str](), Counter[str]()
     for word in dict.fromkeys(text.replace("\u2019", "'").split()):
@@ -92,7 +100,32 @@ def question_language(text: str) -> str:
             votes.update(dict.fromkeys(languages, 1 if word.isascii() and term not in _special("asking") else 2))
             own.update(dict.fromkeys(languages, 1 / max(len(languages), 1)))
     best = max(function_words(), key=lambda language: (votes[language], own[language]))
-    return best if votes[best] > max(votes[_ENGLISH], 1) else _ENGLISH
+    if votes[best] > max(votes[_ENGLISH], 1):
+        return best
+    return _ENGLISH if votes[_ENGLISH] else ""
+
+
+def held_languages(frequency: Callable[[str], int], entries: int) -> tuple[str, ...]:
+    """The languages in Latin letters that an index holds, by how many of its entries have their small words.
+
+    A word tells the first of the languages that have it: Danish is not held beside Norwegian, nor Afrikaans beside
+    Dutch.
+    """
+    rows = {
+        language: [word for word in function_words()[language][0] if word in telling][:_LOOKED_UP]
+        for language, telling in _telling_words().items()
+        if language in LANGUAGES
+    }
+    said = {word: frequency(word) for row in rows.values() for word in row}
+    held: list[str] = []
+    while rows:
+        best = max(rows, key=lambda language: sum(said[word] for word in rows[language]))
+        if _SHARE * sum(said[word] for word in rows[best]) < max(entries, 1):
+            break
+        held.append(best)
+        said.update(dict.fromkeys([word for word in function_words()[best][0] if word in said], 0))
+        del rows[best]
+    return tuple(held) or (_ENGLISH,)
 
 
 def is_foreign_by_looks(text: str) -> bool:
@@ -166,6 +199,9 @@ def _telling_words() -> dict[str, frozenset[str]]:
     own[_ENGLISH] = frozenset(word for word in rows[_ENGLISH] if len(known[word]) < _SHARED)
     return {name: words - _special("alsoEnglish") for name, words in own.items()}
 
+
+_LOOKED_UP, _SHARE = 12, 3
+"""Small words of a language that are looked up in an index, and its entries for one that they stand in."""
 
 _READ = 800
 """Signs of a passage that are looked at: two in three of a whole one."""
@@ -260,16 +296,16 @@ _ALGORITHMS = (
 
 
 @lru_cache(maxsize=1_000)
-def stem(term: str) -> str:
+def stem(term: str, language: str = "") -> str:
     """The stem of a term, or the term itself where no algorithm knows its script or leaves anything of it."""
-    algorithm = _algorithm(term)
+    algorithm = _algorithm(term, language)
     # Snowball's Greek takes όταν ("when") for an ending without a word.
     return term if algorithm is None else _stemmer(algorithm).stemWord(term) or term
 
 
-def forms_prefix(term: str) -> str:
+def forms_prefix(term: str, language: str = "") -> str:
     """A beginning that the term's forms share: what to look for in a sorted vocabulary."""
-    root = stem(term)
+    root = stem(term, language)
     shared = 0
     for a, b in zip(term, root, strict=False):
         if a != b:
@@ -281,12 +317,12 @@ def forms_prefix(term: str) -> str:
     return term[: max(shared, 2)]
 
 
-def same_stem(term: str, vocabulary: Sequence[str]) -> list[str]:
+def same_stem(term: str, vocabulary: Sequence[str], language: str = "") -> list[str]:
     """The words of the vocabulary that have the term's stem."""
-    algorithm = _algorithm(term)
+    algorithm = _algorithm(term, language)
     if algorithm is None:
         return [word for word in vocabulary if word == term]
-    root = stem(term)
+    root = stem(term, language)
     stems = _stemmer(algorithm).stemWords(vocabulary)
     return [word for word, own in zip(vocabulary, stems, strict=True) if (own or word) == root]
 
@@ -362,11 +398,19 @@ _NEAR = 1024
 """Bytes of a table that hold some 30 rows."""
 
 
-def _algorithm(term: str) -> str | None:
+def stems_apart(language: str) -> bool:
+    """Whether a language in Latin letters has stems of its own, which no table of forms holds."""
+    return language in _LATIN
+
+
+_LATIN = frozenset(LANGUAGES) - {_ENGLISH}
+
+
+def _algorithm(term: str, language: str = "") -> str | None:
     if len(term) < 3 or not term.isalpha():
         return None
     if term[0] <= "z":  # as most terms are
-        return "english" if term[0] >= "a" else None
+        return (language if language in _LATIN else _ENGLISH) if term[0] >= "a" else None
     return next((name for first, last, name in _ALGORITHMS if first <= term[0] <= last), None)
 
 

@@ -23,6 +23,7 @@ from findling.domain.queries import (
     Same,
     Term,
     Word,
+    with_leaves,
 )
 from findling.text.analysis.analysis import phrase_terms, prefix_terms, row_terms, terms, word_terms
 from findling.text.analysis.stemming import empty_words
@@ -68,6 +69,11 @@ def limited_to(node: Node, fields: tuple[str, ...]) -> Node:
         return node
     leaves = tuple(replace(node, field=field) for field in fields)
     return leaves[0] if len(leaves) == 1 else Same(leaves)
+
+
+def spoken(node: Node, language: str) -> Node:
+    """The tree with its words in a language."""
+    return with_leaves(node, lambda leaf: replace(leaf, language=language) if isinstance(leaf, (Word, Term)) else leaf)
 
 
 def size(node: Node) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from findling.domain.queries import (
 from findling.domain.resources import Chunk, Document, Resource
 from findling.stores.filtering import holds
 from findling.stores.keyword.entries import padding
-from findling.stores.keyword.query_builder import named_file
+from findling.stores.keyword.query_builder import counted, named_file
 from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     INFLECTED,
@@ -37,7 +37,6 @@ from findling.stores.keyword.term_weights import (
     NAMED_STEM,
     OTHER_FORMS,
     UNADDED,
-    counted,
     is_added,
     most_of_word,
     repeated,

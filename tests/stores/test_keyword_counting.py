@@ -14,7 +14,8 @@ from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.indexing.fanout import catch_up
 from findling.stores.keyword.entries import PADDING, padding
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.term_weights import counted, repeated
+from findling.stores.keyword.query_builder import counted
+from findling.stores.keyword.term_weights import repeated
 from findling.testing.samples import line_document
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.query.parser import parse

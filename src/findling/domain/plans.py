@@ -42,6 +42,9 @@ LANGUAGES = tuple(
 )
 """Languages in Latin letters whose inflected forms are known."""
 
+COMPOUNDING = frozenset({"danish", "dutch", "finnish", "german", "norwegian", "swedish"})
+"""Those that write compounds as one word."""
+
 
 @record()
 class Knob:

@@ -57,7 +57,7 @@ class InstantEmbedder:
 
 def instant_codes(texts: Sequence[str]) -> list[bytes]:
     """The vectors of passages as rows of 8-bit numbers, to be kept beside them; zeros where there is no vector."""
-    from findling.text.analysis.stemming import is_foreign_passage
+    from findling.text.analysis.tongue_pieces import is_foreign_passage
     from findling.text.analysis.wordpieces import native_vocabulary, word_tokens
 
     if native is None or any(map(is_foreign_passage, texts)):
@@ -107,7 +107,7 @@ def _all_sums(texts: Sequence[str], kind: str) -> NDArray[np.float64]:
     """The sums of texts in any language."""
     import numpy as np
 
-    from findling.text.analysis.stemming import is_foreign_passage
+    from findling.text.analysis.tongue_pieces import is_foreign_passage
     from findling.text.analysis.wordpieces import is_foreign
 
     foreign = np.fromiter(map(is_foreign if kind == "query" else is_foreign_passage, texts), np.bool_, len(texts))

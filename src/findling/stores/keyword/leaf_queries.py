@@ -33,7 +33,6 @@ from findling.stores.keyword.term_weights import (
     repeated,
 )
 from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
-from findling.text.analysis.word_parts import pair_weights
 
 RARE_FORM = 0.1
 """Weight of a form that is too rare to be scored by itself, as a share of the word's."""
@@ -129,7 +128,7 @@ class Leaves:
         text = leaf.text
         words = phrase_terms(text)
         given = Counter(word_terms(text)) if self._weights else {}
-        lesser = pair_weights(words)
+        lesser = _lesser(words)
         parts = {
             term: self._term(term, self._weights, leaf.language).said(repeated(times) * lesser.get(term, 1.0))
             for term, times in given.items()
@@ -320,6 +319,15 @@ class Leaves:
 
     def _note(self, term: str, forms: Iterable[str]) -> None:
         self.forms[term] = tuple(dict.fromkeys((*self.forms.get(term, ()), *forms)))
+
+
+def _lesser(words: Sequence[str]) -> dict[str, float]:
+    """The weights of the terms of a word that say less than others; words have none."""
+    if all(map(is_added, words)):
+        return {}
+    from findling.text.analysis.word_parts import pair_weights  # which scripts without spaces need
+
+    return pair_weights(words)
 
 
 def _whole(text: str) -> str:

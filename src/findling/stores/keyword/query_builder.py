@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,13 +27,15 @@ from findling.domain.queries import (
     Pattern,
     Range,
     Same,
+    Term,
+    Word,
 )
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, conditions, dotted, no_property, time_span, values_held
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery, best_of, sum_of, unsaid
 from findling.stores.keyword.segment_files import FORMS_FILE
-from findling.stores.keyword.term_weights import KeywordWords, counted
-from findling.text.analysis.analysis import terms
+from findling.stores.keyword.term_weights import KeywordWords, repeated
+from findling.text.analysis.analysis import is_compound, row_terms, terms
 from findling.text.analysis.scripts import name_terms
 from findling.text.analysis.stemming import forms_table, stemmer_version
 
@@ -217,6 +220,23 @@ class FormsFile:
 
     def _head(self, opstamp: int, table: bytes) -> bytes:
         return f"{self._made_for}|{stemmer_version()}|{opstamp}|{crc32(table)}".encode()
+
+
+def counted(nodes: Iterable[Node]) -> list[tuple[Node, float]]:
+    """Each node once with its weight; words are the same when their terms are, whatever their spelling."""
+    first: dict[object, Node] = {}
+    times: Counter[object] = Counter()
+    for node in nodes:
+        said = _said(node)
+        first.setdefault(said, node)
+        times[said] += 1
+    return [(first[said], repeated(often)) for said, often in times.items()]
+
+
+def _said(node: Node) -> object:
+    if not isinstance(node, (Word, Term)):
+        return node
+    return type(node), getattr(node, "field", ""), is_compound(node.text), *row_terms(node.text)
 
 
 _REMEMBERED = 20_000

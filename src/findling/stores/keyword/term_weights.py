@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,13 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import tantivy
 
 from findling.domain.budgets import current_budget
-from findling.domain.plans import FIELDS
-from findling.domain.queries import Node, Term, Word
+from findling.domain.plans import COMPOUNDING, FIELDS
 from findling.stores.keyword.segment_files import DamageGuard
-from findling.text.analysis.analysis import is_compound, row_terms
 from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import forms_prefix, held_languages, same_stem, stems_apart, table_forms
-from findling.text.analysis.word_parts import COMPOUNDING, compound_parts
 
 if TYPE_CHECKING:
     from findling.text.analysis.spelling import Spellings
@@ -75,23 +71,6 @@ def most_of_word(terms: Iterable[tuple[str, float, bool]]) -> float:
 def repeated(times: int) -> float:
     """The weight of a word that is said so often in a query."""
     return (REPEATED_K + 1) * times / (REPEATED_K + times)
-
-
-def counted(nodes: Iterable[Node]) -> list[tuple[Node, float]]:
-    """Each node once with its weight; words are the same when their terms are, whatever their spelling."""
-    first: dict[object, Node] = {}
-    times: Counter[object] = Counter()
-    for node in nodes:
-        said = _said(node)
-        first.setdefault(said, node)
-        times[said] += 1
-    return [(first[said], repeated(often)) for said, often in times.items()]
-
-
-def _said(node: Node) -> object:
-    if not isinstance(node, (Word, Term)):
-        return node
-    return type(node), getattr(node, "field", ""), is_compound(node.text), *row_terms(node.text)
 
 
 MOST_FORMS = 24
@@ -275,6 +254,8 @@ class KeywordWords(SegmentStatistics):
         """The parts of a compound, and the compounds that begin with a word, with their weights."""
         least = len(term) + _ADDED + 1 if len(term) > _SHORT else math.inf
         longer = [word for word in nearby if len(word) >= least and word.startswith(term)]
+        from findling.text.analysis.word_parts import compound_parts  # which most languages do not need
+
         parts = compound_parts(term, lambda word: self.frequency(field, word))
         return dict.fromkeys(longer, _LONGER) | dict.fromkeys(parts, _PART)
 

@@ -113,7 +113,7 @@ def held_languages(frequency: Callable[[str], int], entries: int) -> tuple[str, 
     """
     rows = {
         language: [word for word in function_words()[language][0] if word in telling][:_LOOKED_UP]
-        for language, telling in _telling_words().items()
+        for language, telling in telling_words().items()
         if language in LANGUAGES
     }
     said = {word: frequency(word) for row in rows.values() for word in row}
@@ -130,51 +130,16 @@ def held_languages(frequency: Callable[[str], int], entries: int) -> tuple[str, 
 
 def is_foreign_by_looks(text: str) -> bool:
     """Whether the letters of a question, or its small words, are those of another language than English."""
-    return _has_other_letters(text) or question_language(text) != _ENGLISH
+    return has_other_letters(text) or question_language(text) != _ENGLISH
 
 
-def is_foreign_passage(text: str) -> bool:
-    """Whether a passage is written in another language than English, by what it begins with.
-
-    Its letters say so, or small words that English does not have: four of three letters, fewer in a short passage, and
-    more than there are English ones. Names with accents say so where hardly a small word stands.
-    """
-    begin = text[:_READ]
-    if _has_other_letters(begin):
-        return True
-    words = set(begin.lower().split())
-    english = len(words & _telling_words()[_ENGLISH])
-    if english > _SURE:
-        return False
-    if not begin.isascii():
-        accented = sum(not letter.isascii() and letter.isalpha() for letter in begin)
-        if english < _FEW and _ACCENTED * accented >= len(begin):
-            return True
-        words.update(phrase_terms(begin))
-    others = _most_of_another(words, _telling_words())
-    if others > english and others >= min(max(len(words) // _PART, 2), _NEEDED):
-        return True
-    return not english and small_words_told(words)[1] >= max(_SMALL_WORDS, len(words) // _CROWDED)
-
-
-def small_words_told(words: Collection[str]) -> tuple[bool, int]:
-    """Whether there are small words that English alone has, and how many one other language has, 0 unless it has more.
-
-    `le`, `la` and `sur` tell no language by themselves; three of them do.
-    """
-    words = {word for word in words if len(word) > 1}
-    others = _most_of_another(words, {language: _small_words(language)[0] for language in function_words()})
-    is_more = others > len(words & _small_words(_ENGLISH)[0])
-    return not words.isdisjoint(_telling_words()[_ENGLISH]), others if is_more else 0
-
-
-def _most_of_another(words: Collection[str], known: Mapping[str, frozenset[str]]) -> int:
+def most_of_another(words: Collection[str], known: Mapping[str, frozenset[str]]) -> int:
     """The most words that one language has, English aside."""
     some = _languages().keys() & words  # a handful: each language looks at these only
     return max(len(some & small) for language, small in known.items() if language != _ENGLISH)
 
 
-def _has_other_letters(text: str) -> bool:
+def has_other_letters(text: str) -> bool:
     """Whether a third of the letters of a text are not Latin."""
     if text.isascii():
         return False
@@ -188,7 +153,7 @@ def _is_plainly_written(word: str) -> bool:
 
 
 @cache
-def _telling_words() -> dict[str, frozenset[str]]:
+def telling_words() -> dict[str, frozenset[str]]:
     """Language → the small words that tell it in a passage; those of English are no other language's."""
     known = _languages()
     rows = {name: frozenset(words) for name, (words, _) in function_words().items()}
@@ -203,23 +168,11 @@ def _telling_words() -> dict[str, frozenset[str]]:
 _LOOKED_UP, _SHARE = 12, 3
 """Small words of a language that are looked up in an index, and its entries for one that they stand in."""
 
-_READ = 800
-"""Signs of a passage that are looked at: two in three of a whole one."""
-
 _OTHERS = 3
 """A text with so many letters for one that is not Latin has too few of those."""
 
 _TELLING, _SHARED = 3, 3
 """Letters of a small word that tells a language, and languages that share one which does not tell English any more."""
-
-_NEEDED, _PART = 4, 12
-"""Small words that tell a language, and different words for one where a passage is short."""
-
-_SMALL_WORDS, _CROWDED = 3, 6
-"""The same for small words of any length, where none is English."""
-
-_SURE, _FEW, _ACCENTED = 8, 2, 50
-"""English small words that need no other look, those that names with accents outvote, and signs for one accent."""
 
 
 def empty_words(words: Sequence[str]) -> list[bool]:
@@ -230,7 +183,7 @@ def empty_words(words: Sequence[str]) -> list[bool]:
     """
     rows = [phrase_terms(word) for word in words]
     language = question_language(" ".join(words))
-    small, requests = _small_words(language)
+    small, requests = small_words(language)
     lower = [word.islower() for word in words]
     said: list[bool] = []
     is_begin = True  # `how do I What are`: a capital behind words of a request begins the question
@@ -244,7 +197,7 @@ def empty_words(words: Sequence[str]) -> list[bool]:
 
 
 @cache
-def _small_words(language: str) -> tuple[frozenset[str], ...]:
+def small_words(language: str) -> tuple[frozenset[str], ...]:
     # Kept: to make sets of 270 words took a fiftieth of a question.
     return tuple(map(frozenset, function_words()[language]))
 

@@ -11,11 +11,20 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from findling.text.analysis.analysis import phrase_terms
 from findling.text.analysis.scripts import Remembered
+from findling.text.analysis.stemming import (
+    function_words,
+    has_other_letters,
+    most_of_another,
+    small_words,
+    telling_words,
+)
 
 _PIECES = Path(__file__).with_name("data") / "tongue-pieces.txt.gz"
 
@@ -92,3 +101,51 @@ def _pieces() -> list[bytes]:
     import gzip  # English texts have no use for it
 
     return gzip.decompress(_PIECES.read_bytes()).splitlines()
+
+
+def is_foreign_passage(text: str) -> bool:
+    """Whether a passage is written in another language than English, by what it begins with.
+
+    Its letters say so, or small words that English does not have: four of three letters, fewer in a short passage, and
+    more than there are English ones. Names with accents say so where hardly a small word stands.
+    """
+    begin = text[:_READ]
+    if has_other_letters(begin):
+        return True
+    words = set(begin.lower().split())
+    english = len(words & telling_words()["english"])
+    if english > _SURE:
+        return False
+    if not begin.isascii():
+        accented = sum(not letter.isascii() and letter.isalpha() for letter in begin)
+        if english < _FEW and _ACCENTED * accented >= len(begin):
+            return True
+        words.update(phrase_terms(begin))
+    others = most_of_another(words, telling_words())
+    if others > english and others >= min(max(len(words) // _PART, 2), _NEEDED):
+        return True
+    return not english and small_words_told(words)[1] >= max(_SMALL_WORDS, len(words) // _CROWDED)
+
+
+def small_words_told(words: Collection[str]) -> tuple[bool, int]:
+    """Whether there are small words that English alone has, and how many one other language has, 0 unless it has more.
+
+    `le`, `la` and `sur` tell no language by themselves; three of them do.
+    """
+    words = {word for word in words if len(word) > 1}
+    others = most_of_another(words, {language: small_words(language)[0] for language in function_words()})
+    is_more = others > len(words & small_words("english")[0])
+    return not words.isdisjoint(telling_words()["english"]), others if is_more else 0
+
+
+_READ = 800
+"""Signs of a passage that are looked at: two in three of a whole one."""
+
+_NEEDED, _PART = 4, 12
+"""Small words that tell a language, and different words for one where a passage is short."""
+
+_SMALL_WORDS, _CROWDED = 3, 6
+"""The same for small words of any length, where none is English."""
+
+_SURE, _FEW, _ACCENTED = 8, 2, 50
+"""English small words that need no other look, those that names with accents outvote, and signs for one accent."""

@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import listed
 
-COMPOUNDING = frozenset({"danish", "dutch", "finnish", "german", "norwegian", "swedish"})
-"""Languages that write compounds as one word."""
-
 _SHORTEST_PART = 4
 _LINKS = ("", "s", "n", "e", "es", "en", "er")
 """Letters behind a part: Arbeit|s|zeit, Straße|n|bahn|en."""

@@ -252,8 +252,8 @@ def is_foreign(text: str) -> bool:
     Where neither letters nor small words say so, most of its words are no English ones, and known in other languages.
     """
     from findling.text.analysis.analysis import phrase_terms
-    from findling.text.analysis.stemming import is_foreign_by_looks, small_words_told
-    from findling.text.analysis.tongue_pieces import foreign_words, whole
+    from findling.text.analysis.stemming import is_foreign_by_looks
+    from findling.text.analysis.tongue_pieces import foreign_words, small_words_told, whole
 
     has_english, others = small_words_told(phrase_terms(text))
     if is_foreign_by_looks(text) or others + (not text.isascii()) >= _SMALL_WORDS:

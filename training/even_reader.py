@@ -2,8 +2,8 @@
 
     python training/even_reader.py FITTED.npz VECTORS.npy EVENED.npz [--power .75] [--least .0002]
 
-VECTORS are those of the reader for a few thousand texts of the fit. The turn behind the mean takes the change in: it costs
-nothing at run time.
+VECTORS are those of the reader for a few thousand texts of the fit. The turn behind the mean takes the change in: it
+costs nothing at run time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
         arrays = {name: stored[name] for name in stored.files}
     head = change @ arrays["head_w"].astype(np.float64)
     arrays["head_w"] = (head / np.abs(head).max() * 4).astype(np.float16)
-    np.savez(options.evened, **arrays)  # type: ignore[arg-type]
+    np.savez(options.evened, **arrays)
     for label, rows in (("before", vectors), ("after", vectors @ change)):
         unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         half = len(unit) // 2

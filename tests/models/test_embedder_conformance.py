@@ -61,6 +61,7 @@ LOCAL: dict[str, Callable[[Path, int], Embedder]] = {
     "instant": lambda home, threads: InstantEmbedder(),
     "minilm, 8-bit arithmetic": lambda home, threads: _minilm(home, threads, exact=False),
     "minilm, floats": lambda home, threads: _minilm(home, threads, exact=True),
+    "reader": lambda home, threads: OnnxEmbedder(locate("reader", home), home, threads=threads),
     "a folder": _folder_model,
 }
 

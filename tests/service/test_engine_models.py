@@ -87,3 +87,15 @@ def test_a_model_file_that_is_not_the_one_of_its_card_is_refused(tree: Path, tmp
         answer = engine.search("cat sleeping on carpet")
         assert answer.hits[0].path == "nap.md"
         assert "sha256" in answer.degraded[0].what
+
+
+def test_the_fast_model_reads_where_it_is_wanted(tmp_path: Path, tree: Path) -> None:
+    """`semantic.fast` takes the place of the default model alone: one that was chosen by its name stays."""
+    fast = settings_with(tmp_path, "auto").override({"semantic.fast": True}, "test")
+    with findling.open(tree, settings=fast) as engine:
+        engine.index()
+        engine.refine()
+        assert engine.search("sleepy cat", mode="semantic").hits[0].path == "nap.md"
+        assert engine.status().meaning["model"] == "reader"
+    with findling.open(tree, settings=fast.override({"semantic.model": "minilm"}, "test")) as engine:
+        assert engine.status().meaning["model"] == "minilm"

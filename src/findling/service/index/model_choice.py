@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from findling.domain.errors import FindlingError, InvalidValueError, ModelNotFoundError
 from findling.domain.resources import Resource
-from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER
+from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER, FAST_EMBEDDER
 from findling.models.locating import ModelFiles, locate
 from findling.models.ports import Chat, Embedder, Reranker
 from findling.models.remote.providers import is_remote_spec
@@ -76,10 +76,9 @@ def choose_embedder(settings: Settings) -> Embedder | None:
         return None
     from findling.models.local.onnx_models import OnnxEmbedder
 
-    # MiniLM on SciFact, a development set: NDCG@10 .736 exactly, .731 with 8-bit numbers.
-    return OnnxEmbedder(
-        files, models_home(settings), threads=settings["semantic.threads"], exact=not settings["semantic.fast"]
-    )
+    # MiniLM on SciFact, a development set: NDCG@10 .736 exactly, .731 with 8-bit numbers. The fast model has no others.
+    is_exact = not settings["semantic.fast"] and files.card.name != FAST_EMBEDDER.name
+    return OnnxEmbedder(files, models_home(settings), threads=settings["semantic.threads"], exact=is_exact)
 
 
 def choose_reranker(settings: Settings) -> Reranker | None:
@@ -135,7 +134,7 @@ def find_model(settings: Settings, setting: str) -> ModelFiles | None:
     if chosen in ("", "none"):
         return None
     if chosen == "auto":
-        return _first_installed(kind, home) if find_spec("onnxruntime") is not None else None
+        return _first_installed(kind, home, settings["semantic.fast"]) if find_spec("onnxruntime") is not None else None
     files = locate(chosen, home)
     if files.card.kind != kind:
         raise InvalidValueError(
@@ -148,9 +147,13 @@ def find_model(settings: Settings, setting: str) -> ModelFiles | None:
 _SETTING_OF_KIND = {"embedder": "semantic.model", "reranker": "rerank.model"}
 
 
-def _first_installed(kind: str, home: Path) -> ModelFiles | None:
-    """The default embedder, or any reranker that is here: an embedder of another kind is only taken when chosen."""
-    cards = [DEFAULT_EMBEDDER] if kind == "embedder" else [card for card in CATALOGUE if card.kind == kind]
+def _first_installed(kind: str, home: Path, is_fast: bool) -> ModelFiles | None:
+    """An embedder that findling brings, or any reranker that is here: another embedder is only taken when chosen."""
+    cards = (
+        [FAST_EMBEDDER if is_fast else DEFAULT_EMBEDDER]
+        if kind == "embedder"
+        else [card for card in CATALOGUE if card.kind == kind]
+    )
     for card in cards:
         try:
             return locate(card.name, home)

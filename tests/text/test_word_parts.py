@@ -20,6 +20,7 @@ KNOWN = {"sicherheit": 9, "aktualisierung": 4, "arbeit": 30, "zeit": 40, "strass
         ("arbeit", ()),
         ("arbeitskraft", ()),
         ("", ()),
+        ("arbeit" * 20 + "zeit", ()),
     ],
 )
 def test_a_compound_consists_of_two_known_words(compound: str, parts: tuple[str, ...]) -> None:

@@ -65,6 +65,8 @@ def fit(row: Row, value: object) -> Any:
 def wanted(row: Row, nothing: str = "null") -> str:
     """The values that fit, in words; `nothing` is how None is written."""
     words = " or ".join(row.choices) or _KINDS[row.kind]
+    if row.choices and row.kind in ("texts", "patterns"):
+        words = f"a list of {', '.join(row.choices)}"
     if row.kind in ("count", "size", "number") and row.minimum > -LARGEST:
         words += f" of at least {row.minimum:g}"
         words += f" and at most {row.maximum:g}" if row.maximum != float("inf") else ""

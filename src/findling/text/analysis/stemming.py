@@ -118,7 +118,7 @@ def held_languages(frequency: Callable[[str], int], entries: int) -> tuple[str, 
     }
     said = {word: frequency(word) for row in rows.values() for word in row}
     held: list[str] = []
-    while rows:
+    while len(held) < _MOST_HELD:
         best = max(rows, key=lambda language: sum(said[word] for word in rows[language]))
         if _SHARE * sum(said[word] for word in rows[best]) < max(entries, 1):
             break
@@ -165,8 +165,9 @@ def telling_words() -> dict[str, frozenset[str]]:
     return {name: words - _special("alsoEnglish") for name, words in own.items()}
 
 
-_LOOKED_UP, _SHARE = 12, 3
-"""Small words of a language that are looked up in an index, and its entries for one that they stand in."""
+_LOOKED_UP, _SHARE, _MOST_HELD = 12, 3, 3
+"""Small words of a language that are looked up in an index, its entries for one that they stand in, and languages that
+it holds at most: each takes a walk for each word of a question."""
 
 _OTHERS = 3
 """A text with so many letters for one that is not Latin has too few of those."""

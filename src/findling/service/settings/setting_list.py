@@ -122,11 +122,7 @@ _SETTINGS = (
     ),
     _row("semantic.instant", True, "Give every chunk a simple vector while it is indexed."),
     _row("semantic.base_url", "", "Address of the provider of semantic.model; empty: its own."),
-    _row(
-        "semantic.fast",
-        False,
-        "Read three times as fast, a little less exact: by `reader`, or a chosen model in 8 bits.",
-    ),
+    _row("semantic.fast", False, "Read 3 times as fast, less exactly: by `reader`, or a chosen model in 8 bits."),
     _row("semantic.threads", 0, "Threads of a local model; 0: one for each processor core.", maximum=256),
     _row(
         "semantic.refine", "background", "Whether the model reads all passages once indexed.", ("background", "never")

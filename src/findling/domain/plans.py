@@ -36,6 +36,7 @@ GRAPH_MODES = ("low", "high", "dual")
 EXPANSIONS = ("off", "auto", "on")
 JUDGED = 20
 """Hits that a judge reads where nothing else is said: 1.8 s of one core with passages of 450 characters."""
+
 LANGUAGES = tuple(
     "basque catalan czech danish dutch english esperanto estonian finnish french german hungarian indonesian irish "
     "italian lithuanian norwegian polish portuguese romanian spanish swedish turkish".split()

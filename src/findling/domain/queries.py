@@ -102,7 +102,7 @@ SPELLING = "~"
 class Word:
     """A word to rank by, as the user typed it: any of its terms (`node.js`: node, js) in any inflected form will do.
 
-    Its forms are those of its `language`; where that is empty, of the language that most of the index is written in.
+    Its forms are those of its `language`; where that is empty, of the languages that the index holds.
     """
 
     text: str
@@ -311,8 +311,7 @@ class SearchRequest:
     `offset`. `facets` are properties whose values are counted. `principals` is who asks, `None` for the owner of the
     workspace, who sees everything; an empty tuple is nobody and finds nothing. `quick` leaves out what takes long:
     reading on, judging, and most of a long index run; `patient` has a judge read the best hits where the plan leaves
-    that open. After `timeout_s`, if that is not 0, an answer is made of what
-    was found until then.
+    that open. After `timeout_s`, if that is not 0, an answer is made of what was found until then.
     """
 
     query: str

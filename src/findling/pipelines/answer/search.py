@@ -243,7 +243,7 @@ def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
     if not any(map(str.isalnum, rare)):
         return []
     # Perhaps it has other forms, or stands in titles only: the leg knows. The frequent words need not be searched.
-    forms = legs.keyword.search(AnyOf(tuple(map(Word, rare))), question.filters, 0).forms
+    forms = legs.keyword.search(AnyOf(tuple([Word(term, question.language) for term in rare])), question.filters, 0).forms
     typed = [term for term in typed_terms(question.node) if not frequencies.get(term)]
     unknown = [term for term in typed if not forms.get(term)]
     if not unknown or len(unknown) > _MOST_RESPELLED:

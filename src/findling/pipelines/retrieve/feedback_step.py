@@ -167,7 +167,7 @@ def with_feedback(
     added = shared_words(store, leg, question, found.hits[:READ], leg.size())
     if not added.terms:
         return found, added.reason
-    words = Any(tuple(Word(term) for term, _, _ in added.terms))
+    words = Any(tuple(Word(term, question.language) for term, _, _ in added.terms))
     more = leg.search(words, filters, limit, weights=weights)
     if not more.hits:
         return found, added.reason

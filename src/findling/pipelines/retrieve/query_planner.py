@@ -59,7 +59,7 @@ class AnalyzedQuery:
 
     `tree` is the whole query as it was read, `node` what of it the legs are asked and `filters` what they are limited
     to. `text` is what a model reads of the query, `asked` the terms to look for in hits. `parts` finds the parts of a
-    name, where `node` asks for passages that hold the whole.
+    name, where `node` asks for passages that hold the whole. `language` is that of its words, empty where nothing tells.
     """
 
     request: SearchRequest
@@ -76,6 +76,7 @@ class AnalyzedQuery:
     notes: tuple[str, ...] = ()
     has_patterns: bool = False
     parts: Node | None = None
+    language: str = ""
 
     def for_legs(self, held: Iterable[str] = ()) -> LegQuery:
         """The query as the legs are asked it; `held` are the words of it that the index holds."""
@@ -167,6 +168,7 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Par
         fired,
         parsed.notes if parsed.operators else parsed.notes + _excluded_in_words(query),
         not parsed.operators.isdisjoint(("//", "case:")),
+        language=language,
     )
 
 

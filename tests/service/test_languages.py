@@ -24,7 +24,7 @@ def test_a_form_of_the_language_that_is_asked_in_is_no_error_of_spelling(root: P
         engine.index()
         answer = engine.search("wo ist die Sicherung", mode="keyword")
         assert [hit.path for hit in answer.hits] == ["notiz.md"]
-        assert not answer.suggestions
+        assert not answer.did_you_mean and not answer.unknown_terms
         assert "taken for German" in str(answer.plan)
 
 
@@ -32,7 +32,7 @@ def test_a_profile_may_name_the_languages(root: Path) -> None:
     """One noun tells no language, and most of the index is English."""
     with findling.open(root) as engine:
         engine.index()
-        plain = {"search.mode": "keyword", "search.typos": "ignore"}
+        plain = {"mode": "keyword", "typos": "ignore"}
         assert not engine.search("Sicherung", changes=plain).hits
-        named = engine.search("Sicherung", changes={**plain, "search.languages": ["german"]})
+        named = engine.search("Sicherung", changes={**plain, "languages": ["german"]})
         assert [hit.path for hit in named.hits] == ["notiz.md"]

@@ -183,12 +183,12 @@ def _is_supported(keyword: KeywordLeg, question: AnalyzedQuery, typed: str, mean
     if is_sure or is_looked_up:
         return True
     rest = {term for term in question.asked if term not in phrase_terms(typed)}
-    words = [Word(word, question.language) for word in (*rest, *(one for key, one in meant.items() if key != typed))]
-    if words and keyword.search(All((Term(other), Any(tuple(words)))), Filters(), 0).total:
+    words = [*rest, *(one for key, one in meant.items() if key != typed)]
+    if words and keyword.search(All((Term(other), question.any_of(words))), Filters(), 0).total:
         return True
     # Where a question in another language shares no word with the texts, a long relative is all there is: Kabarett.
     is_english = question_language(question.text) == "english"
-    return not is_english and not keyword.search(Any(tuple([Word(word, question.language) for word in rest])), Filters(), 0).total
+    return not is_english and not keyword.search(question.any_of(rest), Filters(), 0).total
 
 
 def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.budgets import StageClock, current_budget, finished_by, spending
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
-from findling.domain.queries import All, Not, SearchRequest, Word
-from findling.domain.queries import Any as AnyOf
+from findling.domain.queries import All, Not, SearchRequest
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.domain.values import changed
@@ -243,7 +242,7 @@ def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
     if not any(map(str.isalnum, rare)):
         return []
     # Perhaps it has other forms, or stands in titles only: the leg knows. The frequent words need not be searched.
-    forms = legs.keyword.search(AnyOf(tuple([Word(term, question.language) for term in rare])), question.filters, 0).forms
+    forms = legs.keyword.search(question.any_of(rare), question.filters, 0).forms
     typed = [term for term in typed_terms(question.node) if not frequencies.get(term)]
     unknown = [term for term in typed if not forms.get(term)]
     if not unknown or len(unknown) > _MOST_RESPELLED:

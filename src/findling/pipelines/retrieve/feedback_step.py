@@ -8,7 +8,6 @@ from math import fsum, hypot, log, sqrt
 from typing import NamedTuple, TypeAlias
 
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
-from findling.domain.queries import Any, Word
 from findling.domain.values import counted
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.ranking.evidence import finite, unit
@@ -167,7 +166,7 @@ def with_feedback(
     added = shared_words(store, leg, question, found.hits[:READ], leg.size())
     if not added.terms:
         return found, added.reason
-    words = Any(tuple(Word(term, question.language) for term, _, _ in added.terms))
+    words = question.any_of(term for term, _, _ in added.terms)
     more = leg.search(words, filters, limit, weights=weights)
     if not more.hits:
         return found, added.reason

@@ -15,6 +15,7 @@ from findling.domain.queries import (
     GROUPS,
     SPELLING,
     All,
+    Any,
     Field,
     Filters,
     LegQuery,
@@ -59,7 +60,7 @@ class AnalyzedQuery:
 
     `tree` is the whole query as it was read, `node` what of it the legs are asked and `filters` what they are limited
     to. `text` is what a model reads of the query, `asked` the terms to look for in hits. `parts` finds the parts of a
-    name, where `node` asks for passages that hold the whole. `language` is that of its words, empty where nothing tells.
+    name, where `node` asks for passages that hold the whole. `language` is that of its words, empty if nothing tells.
     """
 
     request: SearchRequest
@@ -82,6 +83,10 @@ class AnalyzedQuery:
         """The query as the legs are asked it; `held` are the words of it that the index holds."""
         words = loose_words(self)[0]
         return LegQuery(self.node, words, self.filters, self.text, self.asked, self.plan, frozenset(held))
+
+    def any_of(self, words: Iterable[str]) -> Node:
+        """Any of some words, in the language of the question."""
+        return Any(tuple([Word(word, self.language) for word in words]))
 
     @property
     def is_literal(self) -> bool:

@@ -142,9 +142,8 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Par
     text = _asked_text(_text_for_models(parsed) if parsed.operators else query)
     shape = route(parsed.plain or text)
     tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
-    node, where = split_where(tree)
-    if language := _language(text, plan):
-        node = spoken(node, language)
+    language = _language(text, plan)
+    node, where = split_where(spoken(tree, language))
     if plan.heads and not parsed.history:
         where = _both(where, Field("is", ("head",)))
     if request.filters.where is not None:

@@ -72,7 +72,9 @@ def limited_to(node: Node, fields: tuple[str, ...]) -> Node:
 
 
 def spoken(node: Node, language: str) -> Node:
-    """The tree with its words in a language."""
+    """The tree with its words in a language; the tree itself where that is empty."""
+    if not language:
+        return node
     return with_leaves(node, lambda leaf: replace(leaf, language=language) if isinstance(leaf, (Word, Term)) else leaf)
 
 

@@ -188,6 +188,9 @@ def test_other_languages_score_as_in_the_engine(driver: WebDriver, tmp_path: Pat
             for hit in hits:
                 assert here[hit.rid] == pytest.approx(hit.receipt.keyword_score, abs=1e-4), query
         assert len(page.search("Katze")["hits"]) == 2
+        for query in ("Katze lang:de", "Katze lang:german,python", "Katze lang:text"):
+            assert len(page.search(query)["hits"]) == 2, query
+        assert not page.search("Katze lang:en")["hits"]
 
 
 @pytest.mark.parametrize(

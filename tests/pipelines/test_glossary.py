@@ -25,7 +25,7 @@ from findling.pipelines.glossary.glossary import (
     remove,
     unprotect,
 )
-from findling.text.mining.glossary_keys import glossary_key
+from findling.text.mining.keys import glossary_key
 from tests.counts import tries
 
 Terms = list[GlossaryTerm]

@@ -36,3 +36,33 @@ def test_a_profile_may_name_the_languages(root: Path) -> None:
         assert not engine.search("Sicherung", changes=plain).hits
         named = engine.search("Sicherung", changes={**plain, "languages": ["german"]})
         assert [hit.path for hit in named.hits] == ["notiz.md"]
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("lang:de", {"notiz.md"}),
+        ("Server lang:German", {"notiz.md"}),
+        ("server lang:de,python", {"notiz.md", "server.py"}),
+        ("server lang:markdown lang:de", {"notiz.md"}),
+        ("server part:3 lang:es", set[str]()),
+    ],
+)
+def test_a_language_of_people_is_a_filter_as_one_of_code_is(root: Path, query: str, paths: set[str]) -> None:
+    (root / "server.py").write_text("def server():\n    return 'the server of the house and that of the port'\n")
+    with findling.open(root) as engine:
+        engine.index()
+        answer = engine.search(query, mode="keyword", limit=50)
+        assert {hit.path for hit in answer.hits} == paths
+        assert engine.search(answer.understood_as, mode="keyword", limit=50).total == answer.total
+
+
+def test_languages_are_counted_and_filtered_without_a_query(root: Path) -> None:
+    (root / "both.md").write_text(f"{TEXTS['part1.md'] * 40}\n\n{GERMAN * 40}")
+    with findling.open(root) as engine:
+        engine.index()
+        answer = engine.search("server", mode="keyword", facets=["language"], limit=50)
+        assert answer.facets["language"] == {"english": 31, "german": 2}
+        german = engine.search("server", mode="keyword", filters=findling.Filters(lang=("de",)))
+        assert {hit.path for hit in german.hits} == {"both.md", "notiz.md"}
+        assert engine.fetch("both.md").fields["language"] == "english, german"

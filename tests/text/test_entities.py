@@ -19,7 +19,7 @@ from findling.text.mining.entities import (
     mentions_of,
     plain_keys,
 )
-from findling.text.mining.entity_keys import entity_key
+from findling.text.mining.keys import entity_key
 from tests.counts import tries
 
 no_deadline = settings(deadline=None, max_examples=tries(100, short=25))

@@ -48,7 +48,9 @@ _PROPERTIES = (
     Property("type", "type", "text", "type:decision", "the type of resource", "kind", single=True, facet=True),
     Property("ext", "path", "ending", "ext:py,md", "the file's extension is one of these", "extension filetype suffix",
              "the ending of a file name such as py", single=True, facet=True),
-    Property("lang", "lang", "text", "lang:python", "the language", "language", single=True, facet=True),
+    Property("lang", "lang", "text", "lang:python", "the language: of code, of markup, or of people as in `lang:de`",
+             "language", single=True, facet=True),
+    Property("language", "fields.language", "list", single=True, facet=True),
     Property("author", "author", "names", 'author:"Ada Lovelace"', "the author; `author:ada` will do",
              "by creator from writer", facet=True),
     Property("tag", "tags", "texts", "tag:urgent", "one of its tags", "label labels topic", facet=True),
@@ -264,7 +266,7 @@ class Filters:
     type: tuple[str, ...] = offered(
         (), "Types of resources: file, chat, decision, memory, …", "file, chat, memory, decision, …"
     )
-    lang: tuple[str, ...] = offered((), "Languages of texts and of code: markdown, python, …")
+    lang: tuple[str, ...] = offered((), "Languages of texts and of code: german, markdown, python, …")
     tag: tuple[str, ...] = offered((), "Tags.")
     author: tuple[str, ...] = offered((), "Authors.")
     after: float | None = offered(

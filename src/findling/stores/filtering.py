@@ -47,6 +47,10 @@ def passes(resource: Resource, filters: Filters) -> bool:
 def conditions(filters: Filters) -> list[Node]:
     """Everything that has to hold, as trees of conditions on resources."""
     found: list[Node] = [Field(name, values) for name in _PLAIN if (values := getattr(filters, name))]
+    if filters.lang:
+        from findling.text.analysis.prose_languages import language_condition
+
+        found.append(language_condition(filters.lang))
     if filters.not_ext:
         found.append(Not(Field("ext", filters.not_ext)))
     if filters.after is not None or filters.before is not None:
@@ -272,4 +276,4 @@ _TESTS: dict[str, Callable[[Iterable[str]], Callable[[Value], bool]]] = {
 }
 """The kind of a property → the function from values to a test; any other holds where one value is the same."""
 
-_PLAIN = [name for name in vars(Filters()) if name in COMPARED and name != "path"]
+_PLAIN = [name for name in vars(Filters()) if name in COMPARED and name not in ("lang", "path")]

@@ -198,6 +198,7 @@ function holds(resource, name, value) {
   const lower = value.toLowerCase();
   const { attribute, kind } = FILTERS.get(name);
   const held = resource[attribute] ?? "";
+  if (name === "lang" && resource.languages?.includes(lower)) return true;
   if (kind === "path") return liesAt(held.toLowerCase(), lower.replace(/\\/g, "/"));
   if (kind === "ending") return hasExtension(held, lower.replace(/^\*/, ""));
   if (kind === "texts") return held.some((one) => one.toLowerCase() === lower);

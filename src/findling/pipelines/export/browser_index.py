@@ -35,6 +35,7 @@ from findling.stores.keyword.entries import padding
 from findling.text.analysis import scripts, spelling, word_parts
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
 from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.analysis.prose_languages import names_of
 from findling.text.analysis.stemming import held_languages, stem, word_lists
 
 FORMAT = 1
@@ -254,6 +255,7 @@ def _described(resource: Resource) -> dict[str, Any]:
     about = {
         **{name: getattr(resource, name) for name in ("rid", "type", "title", "path", "author", "lang")},
         "tags": [_clean(tag) for tag in resource.tags],
+        "languages": names_of(resource.fields.get("language", "")) or "",
         "name": resource.fields.get("name", ""),
         "description": resource.fields.get("description", ""),
         "updated": None if resource.updated_at is None else int(resource.updated_at),

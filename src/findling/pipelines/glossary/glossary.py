@@ -13,7 +13,7 @@ from typing import Concatenate, NamedTuple, ParamSpec
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary.glossary_expansion import ACCEPTED, members
-from findling.text.mining.glossary_keys import LONGEST_TERM, glossary_key, lower_key
+from findling.text.mining.keys import LONGEST_TERM, glossary_key, lower_key
 
 STATUSES = ("canonical", "alias", "rejected", "pending", "protected")
 """The statuses of a term. Of two in one group the earlier one holds."""

@@ -16,7 +16,7 @@ from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Any, Node, Phrase, Same, Term, Word
 from findling.domain.records import GlossaryTerm
 from findling.text.analysis.analysis import STOP_WORDS, row_terms
-from findling.text.mining.glossary_keys import LONGEST_TERM, glossary_key, has_hangul, lower_key
+from findling.text.mining.keys import LONGEST_TERM, glossary_key, has_hangul, lower_key
 
 ACCEPTED = ("canonical", "alias")
 """The statuses of terms that are in a group."""

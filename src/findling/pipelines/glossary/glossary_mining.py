@@ -20,9 +20,10 @@ from typing import TypeVar
 from findling.domain.resources import Document
 from findling.models.ports import Chat
 from findling.text.analysis.analysis import row_terms, terms
+from findling.text.analysis.prose_languages import PROSE
 from findling.text.analysis.spelling import edits
 from findling.text.analysis.stemming import stem
-from findling.text.mining.glossary_keys import glossary_key
+from findling.text.mining.keys import glossary_key
 from findling.text.mining.noun_runs import Compounds, compounds
 from findling.text.mining.synonyms import (
     LONGEST_SNIPPET,
@@ -35,12 +36,6 @@ from findling.text.mining.synonyms import (
 )
 
 Item = TypeVar("Item")
-
-PROSE = frozenset(
-    "asciidoc doc docx epub html latex mail markdown mdx msg opendocument org pdf ppt pptx roff rst rtf subtitles "
-    "texinfo text textile".split()
-)
-"""The mined languages: in code and data a parenthesis is a call, and a name is no word."""
 
 _CERTAINTY = {"acronym": 4, "also": 3, "translation": 2, "variant": 2, "co-occurrence": 1}
 _ENOUGH = 3  # resources that must hold a spelling before it counts

@@ -32,7 +32,7 @@ UNKNOWN = Fingerprint(0, NEVER)
 TRIED_AGAIN = frozenset({"killed", "missing-library"})
 """Reasons that may be gone although the file is the same: every run reads such files again."""
 
-_DOCUMENTS = 4
+_DOCUMENTS = 5
 """Raised when file types or chunking change; every file is read again. Formats have versions of their own."""
 
 

@@ -35,7 +35,7 @@ from findling.ranking.graph_paths import (
     nearest_things,
 )
 from findling.text.mining.chunk_names import LEVEL_WEIGHTS, hash_of
-from findling.text.mining.entity_keys import entity_key
+from findling.text.mining.keys import entity_key
 
 if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood

@@ -29,7 +29,7 @@ from findling.ranking.graph_walk import (
 )
 from findling.text.mining.chunk_names import LEVEL_WEIGHTS, TITLE, chunk_names, hash_of
 from findling.text.mining.entities import asked_keys, is_mostly_name, longest_keys, plain_keys
-from findling.text.mining.entity_keys import entity_key
+from findling.text.mining.keys import entity_key
 
 if TYPE_CHECKING:
     from findling.domain.backends import GraphRows, Neighbourhood

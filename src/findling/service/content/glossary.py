@@ -17,7 +17,7 @@ from findling.pipelines.glossary.glossary_mining import Presence, match, mine
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.model_choice import choose_chat, may_send
 from findling.service.settings.settings import Settings
-from findling.text.mining.glossary_keys import glossary_key
+from findling.text.mining.keys import glossary_key
 from findling.text.mining.synonyms import SynonymCandidate
 
 _LOOKED_THROUGH = 20_000_000

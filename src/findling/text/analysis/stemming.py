@@ -42,7 +42,7 @@ def _special(name: str) -> frozenset[str]:
 
 
 @cache
-def _languages() -> dict[str, list[str]]:
+def languages_by_word() -> dict[str, list[str]]:
     """Term → the languages in which it says nothing."""
     known: dict[str, list[str]] = {}
     for language, (words, _) in function_words().items():
@@ -72,7 +72,7 @@ def word_lists() -> dict[str, Any]:
 
 def is_function_word(term: str) -> bool:
     """Whether a term is a small word of some language."""
-    return term in _languages()
+    return term in languages_by_word()
 
 
 def question_language(text: str) -> str:
@@ -96,7 +96,7 @@ def told_language(text: str) -> str:
         for term in phrase_terms(word):
             # The `s` of `patient's` and the letter of `N-cadherin` are no words.
             is_cut = len(term) == 1 and word != term and not word.lower().startswith(f"{term}'")
-            languages = _languages().get(term, ()) if not is_cut and term not in _special("alsoEnglish") else ()
+            languages = languages_by_word().get(term, ()) if not is_cut and term not in _special("alsoEnglish") else ()
             votes.update(dict.fromkeys(languages, 1 if word.isascii() and term not in _special("asking") else 2))
             own.update(dict.fromkeys(languages, 1 / max(len(languages), 1)))
     best = max(function_words(), key=lambda language: (votes[language], own[language]))
@@ -135,7 +135,7 @@ def is_foreign_by_looks(text: str) -> bool:
 
 def most_of_another(words: Collection[str], known: Mapping[str, frozenset[str]]) -> int:
     """The most words that one language has, English aside."""
-    some = _languages().keys() & words  # a handful: each language looks at these only
+    some = languages_by_word().keys() & words  # a handful: each language looks at these only
     return max(len(some & small) for language, small in known.items() if language != _ENGLISH)
 
 
@@ -155,7 +155,7 @@ def _is_plainly_written(word: str) -> bool:
 @cache
 def telling_words() -> dict[str, frozenset[str]]:
     """Language → the small words that tell it in a passage; those of English are no other language's."""
-    known = _languages()
+    known = languages_by_word()
     rows = {name: frozenset(words) for name, (words, _) in function_words().items()}
     own = {
         name: frozenset(word for word in words if len(word) >= _TELLING and _ENGLISH not in known[word])

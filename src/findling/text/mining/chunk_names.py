@@ -10,7 +10,7 @@ from findling.domain.resources import Resource
 from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.defined_names import named_lines
 from findling.text.mining.entities import Mention, mentions_of
-from findling.text.mining.entity_keys import entity_key
+from findling.text.mining.keys import entity_key
 
 MOST_NAMES = 10
 """Names that are kept of a chunk. R@5 of MuSiQue and HotpotQA with 8 of them is 65.1 and 87.0, with 12 67.8 and 89.0,

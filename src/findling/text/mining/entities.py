@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.analysis.stemming import listed
-from findling.text.mining.entity_keys import BARE, LONGEST_NAME, entity_key, title_forms
+from findling.text.mining.keys import BARE, LONGEST_NAME, entity_key, title_forms
 from findling.text.mining.marked_names import UNSPACED, marked_names, repeated_names
 from findling.text.mining.noun_runs import FUNCTION_WORDS
 

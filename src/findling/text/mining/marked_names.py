@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from findling.text.analysis.stemming import listed
-from findling.text.mining.entity_keys import LONGEST_NAME, without_particle
+from findling.text.mining.keys import LONGEST_NAME, without_particle
 
 _MARKS = re.compile(
     r"\[\[(?P<wiki>[^\[\]|#\n]{1,80}+)(?:[|#][^\[\]\n]{0,80}+)?\]\]"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from findling.domain.resources import Resource
 from findling.domain.values import one_line
 from findling.text.mining.entities import WEIGHTS, Mention
-from findling.text.mining.entity_keys import LONGEST_NAME, entity_key
+from findling.text.mining.keys import LONGEST_NAME, entity_key
 
 FIELD = "model_names"
 """The field of a resource that holds the names; `chunk_names` looks for it by this name."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from findling.text.mining.glossary_keys import glossary_key, lower_key
+from findling.text.mining.keys import glossary_key, lower_key
 from findling.text.mining.noun_runs import QUOTES, clause_after, clause_before, noun_after, noun_before, noun_unspaced
 
 _SHAPE = re.compile(r"[^\W_](?:[\w&/+-]|\.(?=\w)){1,9}\.?")

@@ -170,7 +170,8 @@ def _written(node: Node) -> str:
     if isinstance(node, Field):
         if (node.name, node.values) == ("lang", CODE_LANGUAGES):
             return "is:code"
-        return f"{node.name}:{','.join(map(_value, node.values))}"
+        name = "lang" if node.name == "language" else node.name
+        return f"{name}:{','.join(map(_value, node.values))}"
     if isinstance(node, Range):
         from findling.text.query.dates import moment
 

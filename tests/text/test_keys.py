@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text.mining.glossary_keys import glossary_key, has_hangul, lower_key
+from findling.text.mining.keys import glossary_key, has_hangul, lower_key
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,48 @@
+"""Languages of prose: told by small words and letters, and asked for by name or code."""
+
+from __future__ import annotations
+
+import pytest
+
+from findling.domain.queries import Any, Field
+from findling.text.analysis.prose_languages import language_condition, told_languages
+
+TEXTS = {
+    "english": "The backup of the database runs each night, and it is kept on the server for a week.",
+    "german": "Die Sicherung der Datenbank läuft jede Nacht, und sie wird auf dem Server abgelegt.",
+    "french": "La sauvegarde de la base est faite chaque nuit, et elle est gardée sur le serveur pour une semaine.",
+    "turkish": "Veritabanı her gece yedeklenir ve bu yedek bir hafta için sunucuda tutulur.",
+    "russian": "Резервная копия базы делается каждую ночь, и она хранится на сервере, что бы ни было.",
+    "japanese": "データベースのバックアップは毎晩行われ、サーバーに保存されます。",
+    "chinese": "数据库每天晚上备份，备份保存在服务器上。",
+    "korean": "데이터베이스는 매일 밤 백업되며 서버에 보관됩니다.",
+    "georgian": "მონაცემთა ბაზის ასლი ყოველ ღამე კეთდება.",
+}
+
+
+@pytest.mark.parametrize(("language", "text"), TEXTS.items())
+def test_a_sentence_tells_its_language(language: str, text: str) -> None:
+    assert told_languages(text) == (language,)
+
+
+def test_a_text_in_two_languages_has_both() -> None:
+    assert set(told_languages(TEXTS["english"] * 40 + TEXTS["german"] * 20)) == {"english", "german"}
+
+
+def test_a_few_foreign_words_are_no_language_of_a_text() -> None:
+    assert told_languages(TEXTS["english"] * 80 + TEXTS["german"]) == ("english",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "42", "(.)", "٣٤ %", "release-1.2.3 x86_64", "ﬁ ﷺ", "Върху сървъра се пазят копия и те са на едно място."],
+    ids=["nothing", "number", "signs", "digits", "names", "ligatures", "Bulgarian"],
+)
+def test_others_are_told_none(text: str) -> None:
+    assert told_languages(text) == ()
+
+
+def test_a_condition_takes_names_and_codes() -> None:
+    assert language_condition(["DE", "german"]) == Field("language", ("german",))
+    assert language_condition(["go", "klingon"]) == Field("lang", ("go", "klingon"))
+    assert language_condition(["python", "fr"]) == Any((Field("lang", ("python",)), Field("language", ("french",))))

@@ -22,8 +22,15 @@ _SAMPLE, _SAMPLES = 500, 4
 _LEAST, _AHEAD, _SHARE = 2, 1.3, 4
 """Small words that tell a language, their number for one of the next language, and samples for one in a language."""
 
-_SIGNS = {"russian": "ыэ", "ukrainian": "їєґі", "arabic": "ةىأإ", "hindi": "ैें", "portuguese": "ãõç"}
-"""Letters of which a sample shows one: Bulgarian, Persian and Galician share small words with these."""
+_SIGNS = {
+    "russian": "ыэ",
+    "ukrainian": "їєґі",
+    "arabic": "ةىأإ",
+    "hindi": "ैें",
+    "portuguese": "ãõç",
+    "vietnamese": "ơưđạảấầộệ",
+}
+"""Letters of which a sample shows one: others share small words with these, as Bulgarian, Persian, Galician."""
 
 
 def told_languages(text: str) -> tuple[str, ...]:
@@ -65,12 +72,12 @@ def _told(sample: str) -> str:
         for language in known[term]:
             said[language] = said.get(language, 0) + count
             own[language] = own.get(language, 0.0) + share
-    if not own:
-        return ""
-    best = max(own, key=own.__getitem__)
-    weight, next_weight = own.pop(best), max(own.values(), default=0.0)
-    is_shown = best not in _SIGNS or not set(_SIGNS[best]).isdisjoint(sample)
-    return best if said[best] >= _LEAST and weight >= _AHEAD * next_weight and is_shown else ""
+    for language, signs in _SIGNS.items():
+        if set(signs).isdisjoint(sample):
+            own.pop(language, None)
+    best = max(own, key=own.__getitem__, default="")
+    weight = own.pop(best, 0.0)
+    return best if said.get(best, 0) >= _LEAST and weight >= _AHEAD * max(own.values(), default=0.0) else ""
 
 
 def _told_by_script(sample: str) -> str:

@@ -71,6 +71,8 @@ async def index(body: IndexBody, asked: Writing) -> Response:
 
 def _status(asked: Asked, workspace: str) -> bytes:
     caller = asked.caller
+    # First: what is told of a run that is done is counted after it.
+    indexing = asked.runs.account(workspace) if caller.is_owner else None
     try:
         with asked.host.client(caller, workspace) as client:
             told = client.status()
@@ -80,7 +82,7 @@ def _status(asked: Asked, workspace: str) -> bytes:
     if not caller.is_owner:
         return report_text(told)
     counted = {**asked.host.statistics.snapshot(), "queue_depth": asked.line.waiting, "running": asked.line.running}
-    more = {"is_indexed": is_indexed, "indexing": asked.runs.account(workspace), "daemon": counted}
+    more = {"is_indexed": is_indexed, "indexing": indexing, "daemon": counted}
     return report_text({**told, **more})
 
 

@@ -181,6 +181,38 @@ def test_a_workspace_has_one_run_whatever_it_is_called(tmp_path: Path, monkeypat
         assert by_default["daemon"]["documents"] == 1
 
 
+def test_what_is_told_of_a_run_that_is_done_is_counted_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ends between the count and the rest of the answer, at the latest moment that there is."""
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "a.md").write_text("login")
+    with in_process(root) as (host, app):
+        client, may_end = Client(app), threading.Event()
+        index, count = host.index, host.statistics.snapshot
+
+        def held_back(*args: Any, **named: Any) -> Any:
+            may_end.wait(PATIENCE_S)
+            return index(*args, **named)
+
+        def counted() -> dict[str, Any]:
+            facts = count()
+            may_end.set()
+            for thread in threading.enumerate():
+                if thread.name.startswith("findling-index"):
+                    thread.join(PATIENCE_S)
+            return facts
+
+        monkeypatch.setattr(host, "index", held_back)
+        monkeypatch.setattr(host.statistics, "snapshot", counted)
+        client.post("/v1/index", {})
+        first = client.get("/v1/status").json()
+        assert (first["indexing"]["state"], first["daemon"]["documents"]) == ("running", 0)
+        then = client.get("/v1/status").json()
+        assert (then["indexing"]["state"], then["daemon"]["documents"]) == ("done", 1)
+
+
 def test_a_server_that_ends_ends_its_runs(root: Path) -> None:
     for number in range(150):
         (root / f"{number}.md").write_text(f"# Note {number}\n\n" + "word " * 200)

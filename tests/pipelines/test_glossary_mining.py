@@ -8,10 +8,11 @@ from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Resource
 from findling.pipelines.glossary import glossary_mining
 from findling.pipelines.glossary.glossary import propose
-from findling.pipelines.glossary.glossary_mining import PROSE, mine
+from findling.pipelines.glossary.glossary_mining import mine
 from findling.pipelines.indexing.document_build import make_document
 from findling.sources.extracted import Extracted
 from findling.sources.files.file_types import EXTENSIONS, FileType
+from findling.text.analysis.prose_languages import PROSE
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.mining.synonyms import SynonymCandidate
 

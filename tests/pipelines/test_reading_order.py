@@ -38,6 +38,39 @@ def test_what_few_people_write_comes_last(path: str) -> None:
     assert ordered(file(path, days=0), file("z.md")) == ["z.md", path]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/test_pool.py", "src/pool.test.ts", "examples/pool.py", "pool.pyi", "CHANGELOG.md", "docs/changes-1.x.rst",
+        "docs/whatsnew/3.12.rst", "rows.csv",
+    ],
+)  # fmt: skip
+def test_definitions_and_prose_come_before_tests_and_change_logs(path: str) -> None:
+    last = file("vendor/a.py", days=0)
+    assert ordered(last, file(path, days=0), file("src/z.py"), file("z.md")) == ["src/z.py", "z.md", path, last.path]
+
+
+@pytest.mark.parametrize("path", ["src/history.py", "src/changes/store.py", "2024/01/notes.md"])
+def test_what_is_only_named_like_them_does_not(path: str) -> None:
+    assert ordered(file("z/notes.md", size=5), file(path, days=0)) == [path, "z/notes.md"]
+
+
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        ("docs/en/guide.md", ["docs/de/guide.md", "docs/zh-cn/guide.md"]),
+        ("docs/guide.md", ["docs/v1/guide.md", "docs/version-2.1/guide.md", "docs/3.x/guide.md"]),
+        ("docs/v10/guide.md", ["docs/v2/guide.md", "docs/v9/guide.md"]),
+        ("README.md", ["README.ja.md", "README.zh-CN.md"]),
+    ],
+)
+def test_documents_in_other_languages_and_of_older_releases_come_last(first: str, others: list[str]) -> None:
+    given = [file(path, days=0, size=at) for at, path in enumerate([*others, first])]
+    assert ordered(*given, file("z.md")) == [first, "z.md", *others]
+    code = [file(path.replace(".md", ".py"), size=at) for at, path in enumerate(sorted([*others, first]))]
+    assert ordered(*code) == [one.path for one in code], "definitions of other packages are no twins"
+
+
 def test_twins_and_large_files_come_last() -> None:
     first, twin, large = file("a/LICENSE", size=11), file("b/LICENSE", size=11), file("c/data.json", size=900_000)
     assert ordered(first, large, twin, file("z.md", size=12)) == ["a/LICENSE", "z.md", "c/data.json", "b/LICENSE"]

@@ -338,3 +338,30 @@ def test_repair_rebuilds_every_leg(engine: findling.Engine) -> None:
     engine.repair()
     assert paths(engine.search("cat sleeping on carpet")) == ["nap.md"]
     assert engine.search("cat sleeping on carpet").meaning["speed"] == "refined"
+
+
+def test_the_model_reads_what_was_asked_for_then_prose_then_tests_and_change_logs(
+    engine: findling.Engine, tree: Path
+) -> None:
+    """Also what is asked for while it reads, of which a batch of 16 knew nothing."""
+    late = ["CHANGELOG.md", "tests/test_a.py", "vendor/a.py"]
+    for name in [*late, *(f"n{number:02}.md" for number in range(30))]:
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(f"This one is about {name}.\n")
+    engine.index()
+    store = engine.writer.store
+    waiting = {stored.resource.path: stored.chunk.cid for stored in store.unembedded("minilm", 99)}
+    usual = [path for path in waiting if path not in late]
+    assert [*waiting] == usual + late
+    store.want([waiting["n29.md"], waiting["vendor/a.py"]])
+
+    def on_progress(progress: RefineProgress) -> None:
+        if progress.read == 16:
+            store.want([waiting["n28.md"]])
+
+    engine.refine(on_progress=on_progress)
+    path_of = {cid: path for path, cid in waiting.items()}
+    (model,) = store.models()
+    read = [path_of[row.cid] for row in store.vector_rows(model, 0)]
+    first = ["n29.md", "vendor/a.py", *usual[:14], "n28.md"]
+    assert read == first + [path for path in usual + late if path not in first]

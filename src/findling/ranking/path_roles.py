@@ -53,6 +53,13 @@ def role_of(path: str, *, is_prose: bool = False) -> str:
     return "documentation" if is_prose else ""
 
 
+def turn_of(path: str) -> int:
+    """The turn in which a file is read by its path: 0, 1 for tests and change logs, 2 for what few people write."""
+    folder, _, name = path.lower().rpartition("/")
+    is_log = _CHANGE_LOG.fullmatch(name) or not _CHANGE_LOGS.isdisjoint(folder.split("/"))
+    return max(int(bool(is_log)), _TURNS.get(role_of(path), 0))
+
+
 @lru_cache(maxsize=1024)
 def _role_of_folder(path: str) -> str:
     folders = path.lower().split("/")
@@ -74,6 +81,11 @@ _TEST_FOLDERS = frozenset(
 )
 _TEST_FOLDER = re.compile(r"(?:[a-z0-9]Tests?|[._-][Tt]ests?)/")  # src/commonTest/, Shop.Tests/
 _TEST_NAME = re.compile(r"(?:[Tt]ests?|test_[^/]*|conftest|[^/]*(?:[._-](?:test|spec)|[a-z0-9]Tests?))\.[^/.]+")
+_TURNS = {"test": 1, "example": 1, "type stub": 1, "vendored": 2, "generated": 2, "translation": 2}
+_CHANGE_LOG = re.compile(
+    r"(?:change-?log|changes|history|news|release[-_]?notes|releases|what'?s[-_]?new)[-_.v0-9x]*(?:\.(?:md|rst|txt|adoc))?"
+)
+_CHANGE_LOGS = frozenset("changelog changelogs changelog.d newsfragments releasenotes release-notes whatsnew".split())
 _COMPATIBILITY = frozenset("compat _compat compatibility legacy deprecated backports".split())
 _FOLDERS = {
     "example": frozenset("example examples sample samples demo demos docs_src tutorial tutorials".split()),

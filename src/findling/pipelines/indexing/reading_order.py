@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from findling.domain.ports import SkippedPath
 from findling.pipelines.indexing.freshness import IndexOptions
+from findling.ranking.path_roles import turn_of
 from findling.ranking.resource_evidence import Clue, ResourceRanking
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.discovery import FoundFile, scan
@@ -45,34 +47,52 @@ _WALKED, _SCANNED = 0.3, 0.7
 _AGES_S = (86_400.0, 7 * 86_400.0, 30 * 86_400.0, 365 * 86_400.0)
 """Ages that make a difference: a day, a week, a month, a year. Files of one age stay in the order of their paths."""
 
-_SET_BACK = frozenset(
-    "_vendor bower_components build deps dist extern external fixtures generated gen i18n l10n lang lc_messages locale"
-    " locales migrations node_modules out packages site-packages snapshots testdata third-party third_party"
-    " translations typeshed vendor vendored".split()
-)
-"""Folders whose files few people write themselves: translations, generated code, copies of other projects."""
+_SET_BACK = frozenset("build deps extern external gen lang migrations out packages snapshots".split())
+"""Folders whose files few people write themselves, besides those whose role tells it."""
 
-_GENERATED = tuple("_pb2.py _pb2.pyi _pb2_grpc.py .pb.go .g.dart .designer.cs .po .pot .svg .snap".split())
+_GENERATED = (".po", ".pot", ".svg", ".snap")
 _LARGE = 300_000
 """Bytes from which a text is more likely data than something that somebody has written."""
+
+_LANGUAGE = "(?:ar|bn|cs|da|de|el|en|es|fa|fi|fr|he|hi|hu|it|ja|ko|nl|pl|pt|ro|ru|sv|th|tr|uk|vi|zh)(?:[-_][a-z]{2,4})?"
+_EDITION = re.compile(rf"(?<![^/])(?:v\d[^/]*|\d+(?:\.[\dx]+)+|version-[^/]+|{_LANGUAGE})/|[._]{_LANGUAGE}(?=\.[a-z]+$)")
+"""Parts of the path of a document that tell its release or language; a year alone tells neither."""
 
 
 def touched_first(files: Iterable[FoundFile], now: float | None = None) -> list[FoundFile]:
     """Files in the order in which people need them: recent ones first, and in the order of their paths.
 
-    Translations, generated and vendored files, large ones and the second of two twins come last. A twin has the name
-    and the size of an earlier file.
+    Tests, examples, change logs and data come after definitions and prose. Last come translations, generated and
+    vendored files, large ones, and twins. A twin has the name and the size of an earlier file. So has a document in
+    another language than English, or of an older release, beside the same one.
     """
-    now_ns = (time.time() if now is None else now) * 1e9
+    files, now_ns = list(files), (time.time() if now is None else now) * 1e9
     seen: set[tuple[str, int]] = set()
-    keyed: list[tuple[bool, int, FoundFile]] = []
+    editions = {file.path: _edition(file.path) for file in files}
+    best: dict[str, tuple[bool, list[float]]] = {}
+    for key, rank in editions.values():
+        best[key] = max(rank, best.get(key, rank))
+    keyed: list[tuple[int, int, FoundFile]] = []
     for file in files:
         *folders, name = file.path.lower().split("/")
-        twin = name, file.size
-        is_last = file.size > _LARGE or twin in seen or name.endswith(_GENERATED) or not _SET_BACK.isdisjoint(folders)
+        (key, rank), twin = editions[file.path], (name, file.size)
+        is_last = file.size > _LARGE or twin in seen or rank < best[key]
+        is_last = is_last or name.endswith(_GENERATED) or not _SET_BACK.isdisjoint(folders)
+        turn = 2 if is_last else max(turn_of(file.path), int(file_type(name).kind == "data"))
         seen.add(twin)
-        keyed.append((is_last, bisect_left(_AGES_S, (now_ns - file.changed_ns) / 1e9), file))
+        keyed.append((turn, bisect_left(_AGES_S, (now_ns - file.changed_ns) / 1e9), file))
     return [file for _, _, file in sorted(keyed, key=lambda entry: entry[:2])]
+
+
+def _edition(path: str) -> tuple[str, tuple[bool, list[float]]]:
+    """The path of a document without release and language, and a rank: English and the latest release are the best."""
+    is_document = file_type(path.rpartition("/")[2]).kind in ("markdown", "text")
+    parts = _EDITION.findall(path.lower()) if is_document else []
+    if not parts:
+        return path.lower() if is_document else path, (True, [math.inf])
+    numbers = [float(number) for part in parts for number in re.findall(r"\d+", part)]
+    is_foreign = any(re.match(r"[._]?[a-z]{2}\b(?<!en)", part) for part in parts)
+    return _EDITION.sub("", path.lower()), (not is_foreign, numbers or [math.inf])
 
 
 class Patience:

@@ -41,8 +41,8 @@ def test_what_few_people_write_comes_last(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "tests/test_pool.py", "src/pool.test.ts", "examples/pool.py", "pool.pyi", "CHANGELOG.md", "docs/changes-1.x.rst",
-        "docs/whatsnew/3.12.rst", "rows.csv",
+        "tests/test_pool.py", "src/pool.test.ts", "examples/pool.py", "pool.pyi", "CHANGELOG.md",
+        "docs/changes-1.x.rst", "docs/whatsnew/3.12.rst", "rows.csv",
     ],
 )  # fmt: skip
 def test_definitions_and_prose_come_before_tests_and_change_logs(path: str) -> None:

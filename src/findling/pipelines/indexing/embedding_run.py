@@ -5,11 +5,12 @@ Every batch is kept by itself, so a run that was stopped or killed continues whe
 
 from __future__ import annotations
 
+import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
-
-import numpy as np
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource, StoredChunk
@@ -18,19 +19,33 @@ from findling.text.chunking.chunk_plan import passage
 
 _BATCH = 16  # passages read and kept at a time: a killed run loses a second of a model
 
+READ_UP_TO = "read up to "
+"""Meta keys that start so tell up to which change a model had read everything when a run came to its end."""
+
+_PACE = "passages a second of "
+"""Meta keys that start so tell the speed of the latest run of a model: status runs in another process."""
+
+_LATELY, _NOTED_S = 32, 10.0
+"""Batches whose speed stands for the rest, some 100 s in the background; seconds between two notes of it."""
+
 
 class RefineProgress(NamedTuple):
-    """A moment of a run: this run and earlier ones have read `done` of `total` passages."""
+    """A moment of a run: this run and earlier ones have read `done` of `total` passages, without those withheld.
+
+    `speed` is the number of passages a second lately, rests included; 0 before the second batch.
+    """
 
     done: int
     total: int
     seconds: float
     read: int = 0
+    withheld: int = 0
+    speed: float = 0.0
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds for the rest at this speed; `None` before there is any."""
-        return (self.total - self.done) * self.seconds / self.read if self.read else None
+        return max(self.total - self.done, 0) / self.speed if self.speed else None
 
 
 class RefineReport(NamedTuple):
@@ -61,14 +76,22 @@ def refine(
     on_progress: Callable[[RefineProgress], None] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> RefineReport:
-    """Have the model read every passage that it may read, until none is left or `should_stop`. Raises ModelError."""
-    model = embedder.fingerprint
+    """Have the model read every passage that it may read, until none is left or `should_stop`. Raises ModelError.
+
+    With less than 1, `cpu_share` is that of one core on average, whatever the number of threads.
+    """
+    model, pace = embedder.fingerprint, _Pace(store, embedder.fingerprint)
+    # A server reads with cores that this process knows nothing of.
+    clock = time.process_time if embedder.in_process else time.monotonic
     started = time.monotonic()
-    read = borrowed = 0
+    read = borrowed = left = 0
     withheld: set[bytes] = set()
     while not should_stop():
+        began, spent, seq = time.monotonic(), clock(), store.seq()
         batch = store.unembedded(model, _BATCH, skip=withheld)
         if not batch:
+            covered, chunks = store.coverage(model)
+            left = chunks - covered if withheld and seq == store.seq() else 0
             break
         withheld.update(stored.chunk.digest for stored in batch if not may_read(stored.resource))
         allowed = [stored for stored in batch if stored.chunk.digest not in withheld]
@@ -76,24 +99,99 @@ def refine(
         store.put_vectors(model, found)
         borrowed += len(found)
         unknown = [stored for stored in allowed if stored.chunk.digest not in found]
-        busy = time.monotonic()
         store.put_vectors(model, embed_chunks(embedder, unknown))
         read += len(unknown)
+        covered, chunks = store.coverage(model)
+        speed = pace.lately(covered)
         if on_progress is not None:
-            covered, chunks = store.coverage(model)
-            on_progress(RefineProgress(covered, chunks, time.monotonic() - started, read))
-        rested = time.monotonic() + (time.monotonic() - busy) * (1 / max(cpu_share, 0.01) - 1)
-        while (left_s := rested - time.monotonic()) > 0 and not should_stop():
-            time.sleep(min(left_s, _GLANCE_S))
+            total, seconds = max(chunks - len(withheld), covered), time.monotonic() - started
+            on_progress(RefineProgress(covered, total, seconds, read, len(withheld), speed))
+        _rest(began + (clock() - spent) / max(cpu_share, 0.01) if cpu_share < 1 else began, should_stop)
     covered, chunks = store.coverage(model)
-    return RefineReport(read, borrowed, len(withheld), covered, chunks, time.monotonic() - started)
+    return RefineReport(read, borrowed, left or len(withheld), covered, chunks, time.monotonic() - started)
+
+
+def _rest(until: float, should_stop: Callable[[], bool]) -> None:
+    while (left_s := until - time.monotonic()) > 0 and not should_stop():
+        time.sleep(min(left_s, _GLANCE_S))
+
+
+class _Pace:
+    """The speed of a run over its latest batches, which it notes in the store from time to time."""
+
+    def __init__(self, store: TruthStore, model: str) -> None:
+        self._store, self._key = store, _PACE + model
+        self._moments: deque[tuple[float, int]] = deque(maxlen=_LATELY)
+        self._next_note = 0.0
+
+    def lately(self, covered: int) -> float:
+        """Passages a second up to now; 0 at the end of the first batch, most of which was the start of the model."""
+        now = time.monotonic()
+        self._moments.append((now, covered))
+        then, before = self._moments[0]
+        speed = max(covered - before, 0) / (now - then) if now > then else 0.0
+        if now >= self._next_note:
+            self._next_note = now + _NOTED_S * bool(speed)
+            self._store.set_meta(self._key, f"{speed:.4g}")
+        return speed
+
+
+def account_of(store: TruthStore, model: str, *, is_running: bool) -> dict[str, Any]:
+    """The passages that a model has read, as another process sees it, and what is to be said of the rest."""
+    covered, chunks = store.coverage(model) if model else (0, 0)
+    is_through = covered < chunks and store.get_meta(READ_UP_TO + model) == str(store.seq())
+    left = 0 if is_through else chunks - covered
+    speed = float(store.get_meta(_PACE + model) or 0) if is_running and left else 0.0
+    return {
+        "read": covered,
+        "of": chunks,
+        "withheld": chunks - covered - left,
+        "refining": is_running,
+        "speed": speed,
+        "seconds_left": round(left / speed) if speed else None,
+        "waiting": "the machine runs on battery" if left and not is_running and is_on_battery() else "",
+    }
 
 
 def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[bytes, bytes]:
     """The vectors of some chunks by digest, as a store keeps them."""
+    import numpy as np  # a status has no use for it
+
     chunks = list(chunks)
     if not chunks:
         return {}
     texts = [passage(stored.resource, stored.chunk.heading, stored.text, stored.chunk.cid) for stored in chunks]
     rows = np.asarray(embedder.embed(texts), dtype="<f2")
     return {stored.chunk.digest: row.tobytes() for stored, row in zip(chunks, rows, strict=True)}
+
+
+def is_on_battery(supplies: Path = Path("/sys/class/power_supply")) -> bool:
+    """Whether this machine runs on battery; one that does not tell does not."""
+    try:
+        if sys.platform == "win32":
+            import ctypes
+
+            told = ctypes.create_string_buffer(12)  # SYSTEM_POWER_STATUS, which begins with ACLineStatus
+            return bool(ctypes.windll.kernel32.GetSystemPowerStatus(told)) and told.raw[0] == 0
+        if sys.platform == "darwin":
+            import ctypes
+
+            estimate = ctypes.CDLL("/System/Library/Frameworks/IOKit.framework/IOKit").IOPSGetTimeRemainingEstimate
+            estimate.restype = ctypes.c_double
+            return bool(estimate() != -2.0)  # kIOPSTimeRemainingUnlimited: on mains
+        facts = [
+            [_line(supply / fact) for fact in ("type", "scope", "online", "status")] for supply in supplies.iterdir()
+        ]
+    except (OSError, AttributeError):
+        return False
+    lines = {online for type_, _, online, _ in facts if type_ != "Battery"}
+    # A mouse has a battery, too, whose scope is that device.
+    batteries = [status for type_, scope, _, status in facts if type_ == "Battery" and scope != "Device"]
+    return "1" not in lines and ("Discharging" in batteries or ("0" in lines and bool(batteries)))
+
+
+def _line(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace").strip()
+    except OSError:
+        return ""

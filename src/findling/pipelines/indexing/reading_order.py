@@ -54,8 +54,8 @@ _GENERATED = (".po", ".pot", ".svg", ".snap")
 _LARGE = 300_000
 """Bytes from which a text is more likely data than something that somebody has written."""
 
-_LANGUAGE = "(?:ar|bn|cs|da|de|el|en|es|fa|fi|fr|he|hi|hu|it|ja|ko|nl|pl|pt|ro|ru|sv|th|tr|uk|vi|zh)(?:[-_][a-z]{2,4})?"
-_EDITION = re.compile(rf"(?<![^/])(?:v\d[^/]*|\d+(?:\.[\dx]+)+|version-[^/]+|{_LANGUAGE})/|[._]{_LANGUAGE}(?=\.[a-z]+$)")
+_TONGUE = "(?:ar|bn|cs|da|de|el|en|es|fa|fi|fr|he|hi|hu|it|ja|ko|nl|pl|pt|ro|ru|sv|th|tr|uk|vi|zh)(?:[-_][a-z]{2,4})?"
+_EDITION = re.compile(rf"(?<![^/])(?:v\d[^/]*|\d+(?:\.[\dx]+)+|version-[^/]+|{_TONGUE})/|[._]{_TONGUE}(?=\.[a-z]+$)")
 """Parts of the path of a document that tell its release or language; a year alone tells neither."""
 
 

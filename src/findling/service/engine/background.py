@@ -25,13 +25,16 @@ class Embedding(NamedTuple):
 
 
 def read_on(engine: Engine, settings: Settings) -> Embedding | None:
-    """Start a process that embeds the passages without vectors, unless the settings say no or one runs."""
+    """Start a process that embeds the passages without vectors, unless the settings say no or one runs.
+
+    On battery none is started: a search or an index run on mains does it.
+    """
     if settings["semantic.refine"] != "background" or not engine.writer.exists:
         return None
     vectors = engine.opened.vectors
     meaning = vectors.account(tells_refining=False)
-    waiting = meaning["of"] - meaning["read"]
-    if not meaning["model"] or not waiting or vectors.is_locked():
+    waiting = meaning["of"] - meaning["read"] - meaning["withheld"]
+    if not meaning["model"] or not waiting or meaning["waiting"] or vectors.is_locked():
         return None
     if not _start(["refine", str(engine.subject), "--gently"], engine, settings):
         return None

@@ -340,14 +340,14 @@ class WorkspaceServices:
                 return run()
             except LockedError:  # after a second
                 account, seconds = self.opened.vectors.account(), time.monotonic() - started
-            covered, chunks = account["read"], account["of"]
+            covered, chunks, speed = account["read"], account["of"], account["speed"]
             if should_stop():
                 return RefineReport(covered=covered, chunks=chunks, seconds=seconds)
             if at_first < 0:
                 at_first = covered
                 on_waiting()
             if on_progress is not None:
-                on_progress(RefineProgress(covered, chunks, seconds, covered - at_first))
+                on_progress(RefineProgress(covered, chunks, seconds, covered - at_first, speed=speed))
 
     def stop_refining(self) -> bool:
         """End the process that embeds in the background; returns whether there was one."""

@@ -30,9 +30,9 @@ from findling.pipelines.content.memory_history import changed_resource, with_sta
 from findling.pipelines.export.bundle_vetting import VettedBundle
 from findling.pipelines.export.bundles import Facts, export_store
 from findling.pipelines.export.copying import fill_store
+from findling.pipelines.indexing.embedding_run import READ_UP_TO
 from findling.service.engine.engine import Engine
 from findling.service.export.bundle_places import check_same_files, open_target, settle_root
-from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.model_choice import instant_embedder
 from findling.service.settings.settings import Settings, get_row
 from findling.service.workspace.manifest import preprocessing_of, quota_of

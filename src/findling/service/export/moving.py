@@ -19,8 +19,9 @@ from findling.domain.ports import TruthStore
 from findling.domain.results import SearchAnswer
 from findling.domain.strangers import BUNDLE_KEPT
 from findling.pipelines.export.copying import CopyProgress, copy_truth, finish_copy
+from findling.pipelines.indexing.embedding_run import READ_UP_TO
 from findling.service.engine.engine import Engine
-from findling.service.index.embeddings import READ_UP_TO, WANTED
+from findling.service.index.embeddings import WANTED
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import is_same_place, shown_url

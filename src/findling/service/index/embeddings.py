@@ -24,6 +24,7 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.models.ports import Embedder, Reranker
+from findling.pipelines.indexing.embedding_run import READ_UP_TO
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
 
 _CHOSEN_BY = "chosen by "
 """Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
-
-READ_UP_TO = "read up to "
-"""Meta keys that start so tell up to which change a model had read everything when a run came to its end."""
 
 WANTED, _GLANCE_S = "refine-now", 1.0
 _MOST_READ = 64
@@ -200,11 +198,12 @@ class WorkspaceVectors:
         should_stop: Callable[[], bool] = lambda: False,
         gently: bool = False,
     ) -> RefineReport:
-        """Have the model read what it has not read yet; `gently` one workspace at a time, until another run wants to.
+        """Have the model read what it has not read yet; `gently` one workspace at a time, and on mains only.
 
-        Raises ModelError when there is no model or it fails, and LockedError when another process is at it already.
+        A gentle run ends when another run wants to read. Raises ModelError when there is no model or it fails, and
+        LockedError when another process is at it already.
         """
-        from findling.pipelines.indexing.embedding_run import refine
+        from findling.pipelines.indexing import embedding_run
 
         model = self._embedder()
         if model is None:
@@ -216,7 +215,9 @@ class WorkspaceVectors:
         alone = WriteLock(home / ".gently.lock")  # each has a model in memory, 250 MB
 
         def shall_end() -> bool:
-            return should_stop() or self._files.is_replaced() or (gently and self.is_locked(WANTED))
+            if gently and (embedding_run.is_on_battery() or self.is_locked(WANTED)):
+                return True
+            return should_stop() or self._files.is_replaced()
 
         try:
             make_private(home)
@@ -225,7 +226,7 @@ class WorkspaceVectors:
             store = self._files.store
             store.set_meta(_CHOSEN_BY + model.fingerprint, self._settings["semantic.model"])
             with lending_stores(home, self._files.folder, model.fingerprint) as lenders:
-                report = refine(
+                report = embedding_run.refine(
                     store,
                     model,
                     may_read=may_send(self._settings) if model.host else _anything,
@@ -266,18 +267,19 @@ class WorkspaceVectors:
 
     def account(self, *, tells_refining: bool = True) -> dict[str, Any]:
         """Vectors and models as `status` shows them; whether a process refines takes a question to the lock."""
+        from findling.pipelines.indexing.embedding_run import account_of
+
         notes: list[Degradation] = []
         model = self._or_note(notes, self._embedder)
         if model is None and self._settings["semantic.model"] == "auto":
             notes.append(Degradation(what=_NO_MODEL))
         judge = self._or_note(notes, self._reranker)
-        covered, chunks = self._files.store.coverage(model.fingerprint) if model else (0, 0)
         return {
             "instant": bool(self._settings["semantic.instant"]),
             "model": model.name if model else "",
-            "read": covered,
-            "of": chunks,
-            "refining": tells_refining and self.is_locked(),
+            **account_of(
+                self._files.store, model.fingerprint if model else "", is_running=tells_refining and self.is_locked()
+            ),
             "sent_to": model.host if model else "",
             "reranker": judge.name if judge is not None else "none",
             "problems": [str(note) for note in notes],

@@ -20,8 +20,8 @@ from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Resource, StoredChunk, StoredText
 from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.domain.values import record
+from findling.pipelines.indexing.embedding_run import READ_UP_TO
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
-from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.index_files import OpenedWorkspace
 
 if TYPE_CHECKING:

@@ -127,7 +127,7 @@ _SETTINGS = (
     _row(
         "semantic.refine", "background", "Whether the model reads all passages once indexed.", ("background", "never")
     ),
-    _row("semantic.cpu_share", 0.5, "Share of its time that reading in the background takes.", maximum=1),
+    _row("semantic.cpu_share", 0.5, "Share of one core that reading in the background takes; 1: all cores.", maximum=1),
     _row("remote.timeout_s", 10.0, "Longest time of one request to a provider.", minimum=0.1),
     _row("remote.dimensions", 0, "Length of vectors to ask a provider for; 0: the model's own."),
     _row("remote.allow_private", False, "Send also what is marked private to a provider."),

@@ -101,10 +101,17 @@ def format_progress(event: IndexProgress) -> str:
 
 def _format_reading(event: RefineProgress) -> str:
     share = event.done / event.total if event.total else 1.0
-    left = "" if event.seconds_left is None else f"  {_format_duration(event.seconds_left)} left"
-    speed = f"  {event.read / event.seconds:.0f}/s" if event.seconds else ""
+    private = f"  {event.withheld:,} kept private" if event.withheld else ""
     bar = ("#" * round(share * 20)).ljust(20, ".")
-    return f"[{bar}] {share:4.0%}  {event.done:,}/{counted(event.total, 'passage')}{speed}{left}"
+    pace = format_pace(event.speed, event.seconds_left, "  ")
+    return f"[{bar}] {share:4.0%}  {event.done:,}/{counted(event.total, 'passage')}{private}{pace}"
+
+
+def format_pace(speed: float, seconds_left: float | None, before: str) -> str:
+    """The speed and the time that is left, each with what stands `before` it; empty before there is any."""
+    if seconds_left is None:
+        return ""
+    return f"{before}{speed:.{0 if speed >= 10 else 1}f}/s{before}about {_format_duration(seconds_left)} left"
 
 
 def _format_duration(seconds: float) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.command()
 @path_argument
 @click.option("--seconds", type=click.FloatRange(min=0), metavar="S", help="Stop after so many seconds.")
-@click.option("--gently", is_flag=True, help="At low priority, and with the share of time that the settings allow.")
+@click.option("--gently", is_flag=True, help="At low priority, with semantic.cpu_share of one core, not on battery.")
 @click.option("--stop", is_flag=True, help="End the process that reads in the background instead.")
 @json_option
 @at_workspace
@@ -66,6 +66,8 @@ def refine(place: GivenPlace, seconds: float | None, gently: bool, stop: bool, a
             )
         except LockedError:
             return 0  # another process does it already
+        if gently and (why := engine.reading()["waiting"]):
+            note(f"reading waits for power: {why}", "findling refine reads now")
         if gently and settings["compact.auto"]:
             from findling.service.upkeep.compaction import compact_if_worthwhile
 

@@ -12,7 +12,7 @@ from findling.domain.reports import told_changes
 from findling.domain.values import counted
 from findling.faces.cli.commands.index.index import count_reasons
 from findling.faces.cli.output.json_output import skipped_entries, write_json, write_list
-from findling.faces.cli.output.progress import format_size
+from findling.faces.cli.output.progress import format_pace, format_size
 from findling.faces.cli.output.terminal import show_controls, write, write_names
 from findling.faces.cli.request.options import as_option, json_option, path_argument, resolve
 from findling.faces.cli.request.place import GivenPlace, at_workspace
@@ -85,11 +85,15 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     parts = ["instant vectors of all chunks"] if meaning["instant"] else []
     if meaning["model"]:
         percent = meaning["read"] * 100 // meaning["of"] if meaning["of"] else 100  # 100 only when nothing is left
-        now = ", read on in the background" if meaning["refining"] else ""
+        pace = format_pace(meaning["speed"], meaning["seconds_left"], ", ")
+        now = f", read on in the background{pace}" if meaning["refining"] else ""
         host = f", at {meaning['sent_to']}" if meaning["sent_to"] else ""
         parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({percent}%{now}{host})")
-        if percent < 100 and not meaning["refining"]:
-            parts.append("findling refine reads the rest")
+        if meaning["withheld"]:
+            parts.append(f"{meaning['withheld']:,} kept private")
+        elif percent < 100 and not meaning["refining"]:
+            why = f"waiting for power, {meaning['waiting']}; " if meaning["waiting"] else ""
+            parts.append(f"{why}findling refine reads the rest")
     if meaning["reranker"] != "none":
         parts.append(f"reranked by {meaning['reranker']}")
     return "; ".join([*parts, *meaning["problems"]]) or "words only"

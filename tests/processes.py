@@ -18,6 +18,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+from findling.pipelines.indexing.embedding_run import is_on_battery
+
+on_mains = pytest.mark.skipif(is_on_battery(), reason="nothing is read in the background on battery")
+
 PATIENCE_S = 300.0 * float(os.environ.get("TEST_PATIENCE", "1"))
 """The longest wait for anything that must happen: long, because a passing test never waits for its end.
 

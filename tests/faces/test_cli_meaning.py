@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -11,9 +12,11 @@ from subprocess import PIPE
 
 import pytest
 
+from findling.pipelines.indexing import embedding_run
+from findling.service.engine import background
 from findling.service.engine.engine import open_engine
 from findling.stores.lock import WriteLock
-from tests.processes import PATIENCE_S, BoundedProcess
+from tests.processes import PATIENCE_S, BoundedProcess, on_mains
 
 Findling = Callable[..., tuple[int, str, str]]
 
@@ -114,6 +117,7 @@ def test_refine_waits_for_the_process_that_reads_already(notes: Path, findling: 
     assert process.returncode == 0
 
 
+@on_mains
 def test_a_gentle_reader_ends_when_somebody_wants_the_passages_read_now(notes: Path, findling: Findling) -> None:
     findling("index")
     with open_engine(notes) as engine:
@@ -131,6 +135,24 @@ def test_gentle_readers_of_a_home_read_one_after_another(notes: Path, findling: 
         assert engine.refine().read > 0, "a reader that is asked for waits for none"
 
 
+def test_nothing_is_read_in_the_background_on_battery(
+    notes: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findling("index")
+    monkeypatch.setattr(os, "nice", lambda _: None)  # the other tests go on in this process
+    monkeypatch.setattr(embedding_run, "is_on_battery", lambda: True)
+    monkeypatch.setenv("FINDLING_SEMANTIC_REFINE", "background")
+    started: list[list[str]] = []
+    monkeypatch.setattr(background, "_start", lambda arguments, *_: started.append(arguments))
+    findling("cat sleeping on carpet", "--set", "semantic.query_budget_ms=0")
+    code, out, err = findling("refine", "--gently")
+    assert (code, out.partition("; ")[2], started) == (0, "0 of 3 passages read\n", [])
+    assert err.endswith("reading waits for power: the machine runs on battery\n  try: findling refine\n")
+    assert "waiting for power, the machine runs on battery; findling refine reads the rest" in findling("status")[1]
+    assert findling("refine")[1].startswith("3 read in "), "who types it has it read"
+    assert "power" not in findling("status")[1]
+
+
 def test_refine_needs_an_index_and_a_model(notes: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
     code, _, err = findling("refine")
     assert code == 2
@@ -142,6 +164,7 @@ def test_refine_needs_an_index_and_a_model(notes: Path, findling: Findling, monk
     assert "no model" in err
 
 
+@on_mains
 def test_indexing_has_the_model_read_in_the_background(
     notes: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

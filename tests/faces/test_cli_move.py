@@ -20,7 +20,7 @@ import pytest
 from tests.counts import sample
 from tests.faces.test_cli_postgres import Computer, url
 from tests.postgres_servers import PostgresServer
-from tests.processes import BoundedProcess
+from tests.processes import BoundedProcess, on_mains
 
 __all__ = ["url"]
 
@@ -119,6 +119,7 @@ runpy.run_module("findling", run_name="__main__")
 
 
 @pytest.mark.usefixtures("_more")
+@on_mains
 def test_a_reader_in_the_background_gives_way(computer: Computer, url: str) -> None:
     computer.run("index", "--workspace", "notes")
     before = answers(computer)

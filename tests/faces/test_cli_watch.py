@@ -15,7 +15,7 @@ import pytest
 
 from findling.domain.errors import FindlingError
 from findling.stores.sqlite.store import SqliteStore
-from tests.processes import PATIENCE_S, BoundedProcess
+from tests.processes import PATIENCE_S, BoundedProcess, on_mains
 
 Findling = Callable[..., tuple[int, str, str]]
 
@@ -208,6 +208,7 @@ def resources(store: Path) -> int:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it looks for zombies in /proc")
+@on_mains
 def test_the_model_reads_on_after_each_run_and_leaves_no_zombies(
     findling: Findling,
     project: Path,

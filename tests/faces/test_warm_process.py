@@ -43,7 +43,7 @@ from tests.faces.warm_processes import (
     warm_of,
 )
 from tests.postgres_servers import PostgresServer
-from tests.processes import BoundedProcess, run_process
+from tests.processes import BoundedProcess, on_mains, run_process
 from tests.stores.postgres_legs import ordinary_place
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the warm process is for Linux")
@@ -642,6 +642,7 @@ def test_shell_and_engine_agree_on_the_home(tmp_path: Path, monkeypatch: pytest.
     assert warm_folder(os.environ) == str(daemon_folder(home_folder("")))
 
 
+@on_mains
 def test_a_searched_folder_brings_no_modules(
     root: Path, warm: Warm, here: Callable[..., Shown], tmp_path: Path
 ) -> None:

@@ -67,7 +67,7 @@ def refine(place: GivenPlace, seconds: float | None, gently: bool, stop: bool, a
         except LockedError:
             return 0  # another process does it already
         if gently and (why := engine.reading()["waiting"]):
-            note(f"reading waits for power: {why}", "findling refine reads now")
+            note(f"reading waits for power: {why}", "findling refine")
         if gently and settings["compact.auto"]:
             from findling.service.upkeep.compaction import compact_if_worthwhile
 

@@ -472,10 +472,15 @@ def test_an_address_that_makes_no_sense_is_taken_as_far_as_it_does(page: WebPage
 def test_work_that_is_under_way_has_its_share(page: WebPage) -> None:
     page.ready()
     indexing = "{ state: 'running', stage: 'index', done: 50, total: 200, seconds_left: 7.4 }"
-    meaning = "{ refining: true, model: 'minilm', read: 30, of: 40 }"
+    meaning = "{ refining: true, model: 'minilm', read: 30, of: 40, seconds_left: 65 }"
     assert module(page, "status.js", f"it.workOf({{ indexing: {indexing}, meaning: {meaning} }})") == [
         {"kind": "index", "name": "Indexing", "share": 0.25, "detail": "50 of 200 files, 7 s left"},
-        {"kind": "read", "name": "Reading for meaning", "share": 0.75, "detail": "minilm has read 30 of 40 passages"},
+        {
+            "kind": "read",
+            "name": "Reading for meaning",
+            "share": 0.75,
+            "detail": "minilm has read 30 of 40 passages, about 65 s left",
+        },
     ]
     assert module(page, "status.js", "it.workOf({ indexing: { state: 'done' }, meaning: { refining: false } })") == []
 

@@ -365,3 +365,30 @@ def test_the_model_reads_what_was_asked_for_then_prose_then_tests_and_change_log
     read = [path_of[row.cid] for row in store.vector_rows(model, 0)]
     first = ["n29.md", "vendor/a.py", *usual[:14], "n28.md"]
     assert read == first + [path for path in usual + late if path not in first]
+
+
+def test_an_empty_answer_says_that_not_all_is_read_and_has_the_nearest_read_next(
+    tree: Path, settings: findling.Settings
+) -> None:
+    """The first 20 were read for it within its time, and then the model went on with something else."""
+    for number in range(100):
+        (tree / f"n{number:03}.md").write_text(f"Loaf {number} of bread lies in the oven of baker {number * 7}.\n")
+    unhurried = settings.override({"semantic.query_budget_ms": 60_000.0, "semantic.refine": "never"}, "test")
+    with findling.open(tree, settings=unhurried) as engine:
+        engine.index()
+        answer = engine.search("orbital mechanics of spacecraft")
+        assert not answer.hits
+        (told,) = answer.notes
+        assert told.endswith("% of the passages so far: ask again in a while, or after findling refine")
+        assert engine.status().meaning["read"] == 20
+        waiting = [stored.resource.path for stored in engine.writer.store.unembedded("minilm", 200)]
+        nearest, rest = waiting[:60], waiting[60:]
+        assert rest == sorted(rest)
+        assert nearest != sorted(nearest), "those of the lowest numbers"
+
+
+def test_an_empty_answer_says_nothing_of_a_model_that_has_read_everything(engine: findling.Engine) -> None:
+    engine.index()
+    engine.refine()
+    answer = engine.search("orbital mechanics of spacecraft")
+    assert (len(answer.hits), answer.notes) == (0, ())

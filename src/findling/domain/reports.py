@@ -77,8 +77,9 @@ class IndexReport:
 class Status:
     """The content of a workspace, and the progress of its legs.
 
-    `meaning` is the state of vectors: instant ones, the model, its progress (`read`, `of`, `refining`), the host that
-    text is sent to, the reranker, and any problem. `graph_seq` is 0 as long as no question has needed the graph.
+    `meaning` is the state of vectors: instant ones, the model, its progress (`read`, `of`, `withheld`, `refining`,
+    `speed`, `seconds_left`, `waiting`), the host that text is sent to, the reranker, and any problem. `graph_seq` is 0
+    as long as no question has needed the graph.
     """
 
     root: Path

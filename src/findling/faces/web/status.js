@@ -109,7 +109,8 @@ export function workOf({ indexing, meaning }) {
   }
   if (meaning?.refining && meaning.of) {
     const detail = `${meaning.model} has read ${number(meaning.read)} of ${counted(meaning.of, "passage")}`;
-    found.push({ kind: "read", name: "Reading for meaning", share: meaning.read / meaning.of, detail });
+    const wait = meaning.seconds_left ? `, about ${duration(meaning.seconds_left)} left` : "";
+    found.push({ kind: "read", name: "Reading for meaning", share: meaning.read / meaning.of, detail: detail + wait });
   }
   return found;
 }
@@ -178,8 +179,10 @@ function meaningText(meaning) {
   if (meaning.model) parts.push(`${meaning.model} has read ${percent(share)}`);
   if (meaning.sent_to) parts.push(`text is sent to ${meaning.sent_to}`);
   if (meaning.reranker && meaning.reranker !== "none") parts.push(`reranked by ${meaning.reranker}`);
+  if (meaning.withheld) parts.push(`${number(meaning.withheld)} kept private`);
+  if (meaning.waiting) parts.push(`waiting for power, ${meaning.waiting}`);
   const told = parts.join("; ") || "words only";
-  const canReadOn = meaning.model && share < 1 && !meaning.refining;
+  const canReadOn = meaning.model && share < 1 && !meaning.refining && !meaning.withheld;
   return canReadOn ? [`${told}; `, h("code", {}, "findling refine"), " reads the rest"] : told;
 }
 

@@ -28,7 +28,7 @@ from findling.pipelines.answer.steps import TOGETHER, plan_account, quality_of, 
 from findling.pipelines.retrieve.legs import KEYWORD, Found, Retrievers, Widened
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import depth_of, find_candidates, in_order, widen_if_weak
-from findling.pipelines.retrieve.vector_retrieval import Meaning, able_to_read, judge_of, may_hang
+from findling.pipelines.retrieve.vector_retrieval import Meaning, able_to_read, judge_of, may_hang, told_unread
 from findling.text.query.tree import typed_terms
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ def _beside(
     elif not hits and request.limit and is_first:
         match = f"{found.total:,} match" if found.is_exact else f"at least {found.total:,} match"
         notes += (f"{match}, but none scores enough or escapes the pattern that excludes",)
+    notes += told_unread(meaning) if not hits and request.limit and is_first else ()
     return notes, meaning, related, relaxed, planned
 
 

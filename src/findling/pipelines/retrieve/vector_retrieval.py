@@ -91,6 +91,9 @@ _READ_AT_ONCE = 4
 _READ_AHEAD = 20
 """Chunks that a model may read during a search."""
 
+_WISHED = 80
+"""Nearest chunks that a model is to read next where some of the first 20 are unread: 10 s in the background."""
+
 _FIRST_GUESS_S = 0.03
 """Less than what one passage takes on most machines: with less time than that, none is read."""
 
@@ -117,15 +120,17 @@ class Meaning(NamedTuple):
     `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
     them during a search, where that is wanted. `may_send` decides which resources a reranker elsewhere may be sent;
     `judge` gives the one at hand, which is the `reranker` where a plan wants it. `instant` finds near lines of a hit.
-    `spare` gives the spaces that are left when a model fails; both note what is wrong. `degraded` says what is missing.
+    `reader` names the model that has not read everything. `spare` gives the spaces that are left when a model fails;
+    both note what is wrong. `degraded` says what is missing.
     """
 
     spaces: tuple[Space, ...] = ()
     coverage: float = 0.0
-    read_on: Callable[[Judge, Sequence[int], float], dict[int, Evidence]] | None = None
+    read_on: Callable[[Judge, Sequence[int], float, Sequence[int]], dict[int, Evidence]] | None = None
     may_send: Callable[[Resource], bool] = lambda resource: True
     reranker: Reranker | None = None
     instant: Embedder | None = None
+    reader: str = ""
     spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
     judge: Callable[[list[Degradation]], Reranker | None] = lambda notes: None
     degraded: tuple[Degradation, ...] = ()
@@ -134,6 +139,15 @@ class Meaning(NamedTuple):
 def may_hang(meaning: Meaning) -> bool:
     """Whether a search with these vectors asks a model, which may take any time; instant vectors are arithmetic."""
     return meaning.reranker is not None or any(space.leg.speed != "instant" for space in meaning.spaces)
+
+
+def told_unread(meaning: Meaning) -> tuple[str, ...]:
+    """A note that the model has not read everything, for an answer without hits."""
+    if not meaning.reader:
+        return ()
+    # Rounded down: "100% so far" would be no reason for anything.
+    read = f"{meaning.reader} has read {int(meaning.coverage * 100)}% of the passages so far"
+    return (f"{read}: ask again in a while, or after findling refine",)
 
 
 class Judge(NamedTuple):
@@ -214,7 +228,7 @@ def able_to_read(meaning: Meaning, text: str, notes: list[Degradation]) -> Meani
     if all(_knows_more(space) for space in meaning.spaces) or not _is_foreign(text):
         return meaning
     able = [space for space in meaning.spaces if _knows_more(space)] or [*filter(_knows_more, meaning.spare(notes))]
-    return meaning._replace(spaces=tuple(able), coverage=0.0, read_on=None)
+    return meaning._replace(spaces=tuple(able), coverage=0.0, read_on=None, reader="")
 
 
 def judge_of(meaning: Meaning, text: str, notes: list[Degradation]) -> Reranker | None:
@@ -308,19 +322,21 @@ class VectorRetriever:
             return {}
         judged = self._judged
         # Also what is not near enough: the model may see more in it.
-        nearest = sorted(judged, key=lambda cid: -judged[cid].strength)[:_READ_AHEAD]
-        ahead = list(dict.fromkeys([*best, *nearest]))[:_READ_AHEAD]
+        nearest = sorted(judged, key=lambda cid: -judged[cid].strength)[:_WISHED]
+        ahead = list(dict.fromkeys([*best, *nearest]))[:_WISHED]
         unread = [cid for cid in ahead if cid not in judged or judged[cid].why == "instant"]
+        now = [cid for cid in unread if cid in ahead[:_READ_AHEAD]]
         deadline = self._started + query.plan.budget_ms / 1000
-        return self._meaning.read_on(self._judges[0], unread, deadline) if unread else {}
+        return self._meaning.read_on(self._judges[0], now, deadline, unread[len(now) :]) if now else {}
 
 
 def read_in_time(
-    store: TruthStore, keep: KeepRead, judge: Judge, cids: Sequence[int], deadline: float
+    store: TruthStore, keep: KeepRead, judge: Judge, cids: Sequence[int], deadline: float, later: Sequence[int] = ()
 ) -> dict[int, Evidence]:
     """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
 
-    `keep` takes the new vectors, and the chunks to be read next. Raises ModelError when the model cannot read.
+    `keep` takes the new vectors, and the chunks to be read next: those left, then those of `later`. Raises ModelError
+    when the model cannot read.
     """
     from findling.pipelines.indexing.embedding_run import embed_chunks
     from findling.pipelines.indexing.fanout import to_rows
@@ -336,7 +352,8 @@ def read_in_time(
         read |= embed_chunks(embedder, batch)
         each_s = (time.monotonic() - started) / len(batch)
         done += len(batch)
-    keep(embedder.fingerprint, read, [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read])
+    left = [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read]
+    keep(embedder.fingerprint, read, [*left, *later])
     judged = [stored for stored in chunks if stored.chunk.digest in read]
     if not judged:
         return {}

@@ -115,6 +115,7 @@ class WorkspaceVectors:
             instant=instant_embedder() if self._settings["semantic.instant"] else None,
             spare=partial(self._instant_spaces, store, lacking),
             judge=partial(self._or_note, get=self._reranker),
+            reader=chosen.name if chosen is not None and coverage < 1 else "",
             degraded=tuple(notes),
         )
 

@@ -149,6 +149,7 @@ class Seen(NamedTuple):
             spaces=tuple(serving),
             coverage=1.0 if refined else 0.0,
             read_on=None,
+            reader="",
             spare=lambda notes: [_limited_space(space, numbers) for space in at_hand.spare(notes)],
             degraded=() if serving else at_hand.degraded,
         )

@@ -338,7 +338,7 @@ def _tell_nothing(answer: SearchAnswer, unknown: str) -> None:
     """Say that there is no match, and why that may be."""
     # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
     understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
-    reasons = filter(None, (understood, unknown, *answer.notes, _weaker(answer), _unread(answer)))
+    reasons = filter(None, (understood, unknown, *answer.notes, _weaker(answer)))
     hint = "" if answer.did_you_mean else _meant_command(answer.query)
     so_far = " so far" if "indexed" in answer.plan else ""
     note("; ".join((f'no match{so_far} for "{_shortened(answer.query)}"', *reasons)), hint)

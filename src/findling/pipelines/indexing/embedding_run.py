@@ -94,13 +94,8 @@ def refine(
             left = chunks - covered if withheld and seq == store.seq() else 0
             break
         withheld.update(stored.chunk.digest for stored in batch if not may_read(stored.resource))
-        allowed = [stored for stored in batch if stored.chunk.digest not in withheld]
-        found = dict(borrow([stored.chunk.digest for stored in allowed]))
-        store.put_vectors(model, found)
-        borrowed += len(found)
-        unknown = [stored for stored in allowed if stored.chunk.digest not in found]
-        store.put_vectors(model, embed_chunks(embedder, unknown))
-        read += len(unknown)
+        taken, known = _put_batch(store, embedder, [one for one in batch if one.chunk.digest not in withheld], borrow)
+        read, borrowed = read + taken, borrowed + known
         covered, chunks = store.coverage(model)
         speed = pace.lately(covered)
         if on_progress is not None:
@@ -109,6 +104,15 @@ def refine(
         _rest(began + (clock() - spent) / max(cpu_share, 0.01) if cpu_share < 1 else began, should_stop)
     covered, chunks = store.coverage(model)
     return RefineReport(read, borrowed, left or len(withheld), covered, chunks, time.monotonic() - started)
+
+
+def _put_batch(store: TruthStore, embedder: Embedder, batch: list[StoredChunk], borrow: Borrow) -> tuple[int, int]:
+    """Keep the vectors of some chunks; how many the model has read, and how many others had."""
+    found = dict(borrow([stored.chunk.digest for stored in batch]))
+    store.put_vectors(embedder.fingerprint, found)
+    unknown = [stored for stored in batch if stored.chunk.digest not in found]
+    store.put_vectors(embedder.fingerprint, embed_chunks(embedder, unknown))
+    return len(unknown), len(found)
 
 
 def _rest(until: float, should_stop: Callable[[], bool]) -> None:

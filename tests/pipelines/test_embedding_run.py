@@ -14,6 +14,7 @@ from findling.pipelines.indexing.embedding_run import (
     RefineProgress,
     account_of,
     is_on_battery,
+    least_s,
     refine,
 )
 from findling.service.index.model_choice import ModelTable, instant_embedder
@@ -57,6 +58,13 @@ def test_a_machine_tells_whether_it_runs_on_battery(
             (tmp_path / f"supply{number}" / name).write_text(f"{value}\n")
     assert is_on_battery(tmp_path) == expected
     assert not is_on_battery(tmp_path / "none")
+
+
+def test_work_of_several_cores_rests_for_all_of_them() -> None:
+    assert least_s(2.0, 0.5) == 4.0, "a second of two cores rests for three"
+    assert least_s(0.5, 0.5) == 1.0
+    assert least_s(1.0, 0.0) == 100.0
+    assert least_s(8.0, 1.0) == 0.0, "who wants all cores has no rest"
 
 
 def test_all_threads_together_take_their_share_of_one_core(store: SqliteStore) -> None:

@@ -101,7 +101,7 @@ def refine(
         if on_progress is not None:
             total, seconds = max(chunks - len(withheld), covered), time.monotonic() - started
             on_progress(RefineProgress(covered, total, seconds, read, len(withheld), speed))
-        _rest(began + (clock() - spent) / max(cpu_share, 0.01) if cpu_share < 1 else began, should_stop)
+        _rest(began + least_s(clock() - spent, cpu_share), should_stop)
     covered, chunks = store.coverage(model)
     return RefineReport(read, borrowed, left or len(withheld), covered, chunks, time.monotonic() - started)
 
@@ -113,6 +113,11 @@ def _put_batch(store: TruthStore, embedder: Embedder, batch: list[StoredChunk], 
     unknown = [stored for stored in batch if stored.chunk.digest not in found]
     store.put_vectors(embedder.fingerprint, embed_chunks(embedder, unknown))
     return len(unknown), len(found)
+
+
+def least_s(cpu_s: float, cpu_share: float) -> float:
+    """Seconds that work of so many CPU seconds takes, with its rest, for this share of one core."""
+    return cpu_s / max(cpu_share, 0.01) if cpu_share < 1 else 0.0
 
 
 def _rest(until: float, should_stop: Callable[[], bool]) -> None:

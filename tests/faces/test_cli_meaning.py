@@ -149,6 +149,8 @@ def test_nothing_is_read_in_the_background_on_battery(
     assert (code, out.partition("; ")[2], started) == (0, "0 of 3 passages read\n", [])
     assert err.endswith("reading waits for power: the machine runs on battery\n  try: findling refine\n")
     assert "waiting for power, the machine runs on battery; findling refine reads the rest" in findling("status")[1]
+    monkeypatch.setenv("FINDLING_SEMANTIC_REFINE", "never")
+    assert "(0%); findling refine reads the rest" in findling("status")[1]
     assert findling("refine")[1].startswith("3 read in "), "who types it has it read"
     assert "power" not in findling("status")[1]
 

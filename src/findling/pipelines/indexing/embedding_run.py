@@ -145,8 +145,11 @@ class _Pace:
         return speed
 
 
-def account_of(store: TruthStore, model: str, *, is_running: bool) -> dict[str, Any]:
-    """The passages that a model has read, as another process sees it, and what is to be said of the rest."""
+def account_of(store: TruthStore, model: str, *, is_running: bool, is_usual: bool = True) -> dict[str, Any]:
+    """The passages that a model has read, as another process sees it, and what is to be said of the rest.
+
+    Where it is not `is_usual` that it reads in the background, nothing waits for power.
+    """
     covered, chunks = store.coverage(model) if model else (0, 0)
     is_through = covered < chunks and store.get_meta(READ_UP_TO + model) == str(store.seq())
     left = 0 if is_through else chunks - covered
@@ -158,7 +161,7 @@ def account_of(store: TruthStore, model: str, *, is_running: bool) -> dict[str, 
         "refining": is_running,
         "speed": speed,
         "seconds_left": round(left / speed) if speed else None,
-        "waiting": "the machine runs on battery" if left and not is_running and is_on_battery() else "",
+        "waiting": "the machine runs on battery" if left and is_usual and not is_running and is_on_battery() else "",
     }
 
 
@@ -182,17 +185,21 @@ def is_on_battery(supplies: Path = Path("/sys/class/power_supply")) -> bool:
 
             told = ctypes.create_string_buffer(12)  # SYSTEM_POWER_STATUS, which begins with ACLineStatus
             return bool(ctypes.windll.kernel32.GetSystemPowerStatus(told)) and told.raw[0] == 0
-        if sys.platform == "darwin":
+        elif sys.platform == "darwin":
             import ctypes
 
             estimate = ctypes.CDLL("/System/Library/Frameworks/IOKit.framework/IOKit").IOPSGetTimeRemainingEstimate
             estimate.restype = ctypes.c_double
             return bool(estimate() != -2.0)  # kIOPSTimeRemainingUnlimited: on mains
-        facts = [
-            [_line(supply / fact) for fact in ("type", "scope", "online", "status")] for supply in supplies.iterdir()
-        ]
+        else:
+            return _is_discharging(supplies)
     except (OSError, AttributeError):
         return False
+
+
+def _is_discharging(supplies: Path) -> bool:
+    told = ("type", "scope", "online", "status")
+    facts = [[_line(supply / fact) for fact in told] for supply in supplies.iterdir()]
     lines = {online for type_, _, online, _ in facts if type_ != "Battery"}
     # A mouse has a battery, too, whose scope is that device.
     batteries = [status for type_, scope, _, status in facts if type_ == "Battery" and scope != "Device"]

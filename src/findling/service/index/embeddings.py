@@ -279,7 +279,10 @@ class WorkspaceVectors:
             "instant": bool(self._settings["semantic.instant"]),
             "model": model.name if model else "",
             **account_of(
-                self._files.store, model.fingerprint if model else "", is_running=tells_refining and self.is_locked()
+                self._files.store,
+                model.fingerprint if model else "",
+                is_running=tells_refining and self.is_locked(),
+                is_usual=self._settings["semantic.refine"] == "background",
             ),
             "sent_to": model.host if model else "",
             "reranker": judge.name if judge is not None else "none",

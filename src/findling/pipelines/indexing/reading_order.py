@@ -54,6 +54,8 @@ _GENERATED = (".po", ".pot", ".svg", ".snap")
 _LARGE = 300_000
 """Bytes from which a text is more likely data than something that somebody has written."""
 
+_DOCUMENTS, _NO_EDITION = ("markdown", "text"), (True, [math.inf])
+
 _TONGUE = "(?:ar|bn|cs|da|de|el|en|es|fa|fi|fr|he|hi|hu|it|ja|ko|nl|pl|pt|ro|ru|sv|th|tr|uk|vi|zh)(?:[-_][a-z]{2,4})?"
 _EDITION = re.compile(rf"(?<![^/])(?:v\d[^/]*|\d+(?:\.[\dx]+)+|version-[^/]+|{_TONGUE})/|[._]{_TONGUE}(?=\.[a-z]+$)")
 """Parts of the path of a document that tell its release or language; a year alone tells neither."""
@@ -68,28 +70,28 @@ def touched_first(files: Iterable[FoundFile], now: float | None = None) -> list[
     """
     files, now_ns = list(files), (time.time() if now is None else now) * 1e9
     seen: set[tuple[str, int]] = set()
-    editions = {file.path: _edition(file.path) for file in files}
+    kinds = [file_type(file.path.rpartition("/")[2]).kind for file in files]
+    editions = [_edition(file.path, kind in _DOCUMENTS) for file, kind in zip(files, kinds, strict=True)]
     best: dict[str, tuple[bool, list[float]]] = {}
-    for key, rank in editions.values():
+    for key, rank in editions:
         best[key] = max(rank, best.get(key, rank))
     keyed: list[tuple[int, int, FoundFile]] = []
-    for file in files:
+    for file, kind, (key, rank) in zip(files, kinds, editions, strict=True):
         *folders, name = file.path.lower().split("/")
-        (key, rank), twin = editions[file.path], (name, file.size)
+        twin = name, file.size
         is_last = file.size > _LARGE or twin in seen or rank < best[key]
         is_last = is_last or name.endswith(_GENERATED) or not _SET_BACK.isdisjoint(folders)
-        turn = 2 if is_last else max(turn_of(file.path), int(file_type(name).kind == "data"))
+        turn = 2 if is_last else max(turn_of(file.path), int(kind == "data"))
         seen.add(twin)
         keyed.append((turn, bisect_left(_AGES_S, (now_ns - file.changed_ns) / 1e9), file))
     return [file for _, _, file in sorted(keyed, key=lambda entry: entry[:2])]
 
 
-def _edition(path: str) -> tuple[str, tuple[bool, list[float]]]:
+def _edition(path: str, is_document: bool) -> tuple[str, tuple[bool, list[float]]]:
     """The path of a document without release and language, and a rank: English and the latest release are the best."""
-    is_document = file_type(path.rpartition("/")[2]).kind in ("markdown", "text")
-    parts = _EDITION.findall(path.lower()) if is_document else []
+    parts = _EDITION.findall(path.lower()) if is_document else ()
     if not parts:
-        return path.lower() if is_document else path, (True, [math.inf])
+        return path.lower() if is_document else path, _NO_EDITION
     numbers = [float(number) for part in parts for number in re.findall(r"\d+", part)]
     is_foreign = any(re.match(r"[._]?[a-z]{2}\b(?<!en)", part) for part in parts)
     return _EDITION.sub("", path.lower()), (not is_foreign, numbers or [math.inf])

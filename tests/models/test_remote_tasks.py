@@ -190,7 +190,7 @@ def test_presets() -> None:
     batches = {name: provider.batch for name, provider in providers().items()}
     assert batches == {
         "openai": 100, "voyage": 128, "cohere": 96, "openrouter": 50, "anthropic": 1,
-        "ollama": 256, "lmstudio": 256, "vllm": 256, "tei": 256,
+        "ollama": 256, "llamacpp": 64, "lmstudio": 256, "vllm": 256, "tei": 256,
     }  # fmt: skip
     for provider in providers().values():
         assert provider.base_url.startswith("https://" if provider.key_variable else "http://localhost:")

@@ -41,12 +41,13 @@ class Telling(NamedTuple):
 
     `weights` says how much each term tells; one that is not there counts by its length. `said` are lines, as
     `plain_line` gives them, that are shown elsewhere: a title or heading answers nothing. `nearness` tells how near in
-    meaning texts are to the query.
+    meaning texts are to the query. `aside` are places of the text, in order, that others have said than who was asked.
     """
 
     weights: Mapping[str, float] = {}
     said: Collection[str] = ()
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
+    aside: Sequence[Span] = ()
 
     def units(self, term: str) -> int:
         """Weight of a term: a long one more than a short one, a whole identifier more than its parts.
@@ -64,7 +65,8 @@ _SMALL = 100
 """Characters for each line of a snippet: a passage of no more than all of them is shown whole."""
 
 _SAID = 5
-"""A word in a line that is shown elsewhere counts as a fifth."""
+"""A word in a line that is shown elsewhere counts as a fifth, and so does what others have said than who was asked.
+FIGURES"""
 
 _NEAR = 0.5
 """The worth of a cosine of 1 in words: half as much as all words of the query."""
@@ -121,7 +123,7 @@ class JudgedText:
                 self._worth[place][term] = units[term]
         self._all = sum(units.values()) or 1
         self._longest_said = max(map(len, telling.said), default=0) + 8
-        for place in filter(self._is_said, self._worth):
+        for place in [one for one in self._worth if self._is_said(one) or self._is_aside(one)]:
             self._worth[place] = {term: worth // _SAID for term, worth in self._worth[place].items()}
         self._near = self._nearness() if telling.nearness is not None else {}
 
@@ -279,6 +281,12 @@ class JudgedText:
         start, end = self.sentences.starts[place], self.sentences.ends[place]
         return end - start <= self._longest_said and plain_line(self._text[start:end]) in self._telling.said
 
+    def _is_aside(self, place: int) -> bool:
+        """Whether others than who was asked have said a sentence."""
+        aside, start = self._telling.aside, self.sentences.starts[place]
+        at = bisect_right(aside, start, key=lambda span: span[0]) - 1
+        return at >= 0 and start < aside[at][1]
+
     def _nearness(self) -> dict[int, float]:
         """Similarity of sentences to the query: of those that hold most words of it, and of others."""
         told = {place: sum(held.values()) for place, held in self._worth.items() if not self._is_said(place)}
@@ -289,7 +297,10 @@ class JudgedText:
         assert self._telling.nearness is not None
         texts = [self.sentences.text(self._text, place) for place in judged]
         found = self._telling.nearness(texts) if texts else ()
-        return {place: max(float(near), 0.0) for place, near in zip(judged, found, strict=True)}
+        return {
+            place: max(float(near), 0.0) / (_SAID if self._is_aside(place) else 1)
+            for place, near in zip(judged, found, strict=True)
+        }
 
     def _parts(self, start: int, end: int, spans: list[Match], runs: Sequence[range], longest: int) -> list[Span]:
         """The parts of a line to show: all of it, its sentences of the runs, or what tells most of a long one."""

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import ReadStore
 from findling.domain.queries import SPELLING, Same
 from findling.domain.resources import StoredChunk
 from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, Step, TermMatch
 from findling.domain.values import begun
-from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Run, line_span, runs
+from findling.pipelines.answer.rankings import MOST_PASSAGES, SMALL_WORD, HighlightSpec, Ranked, Run, line_span, runs
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
 from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
 from findling.text.analysis.lines import LineIndex
 from findling.text.query.leaves import CODE_LANGUAGES
 from findling.text.query.tree import canonical, positive_terms, positive_texts
 from findling.text.snippets import JudgedText, Match, Telling, plain_line
+
+if TYPE_CHECKING:
+    from findling.text.chunking.windows import Span
 
 _PATTERN = 100.0
 """The weight of a pattern: the line in which it matches is shown, whatever words stand elsewhere."""
@@ -113,7 +116,14 @@ def judged_text(stored: StoredChunk, asked: HighlightSpec) -> tuple[list[WordSpa
         apart = [one for one in spans if not any(start < one[1] and one[0] < end for start, end, _ in matched)]
         spans = apart + matched
         weights = {**weights, **dict.fromkeys([terms[0] for _, _, terms in matched], _PATTERN)}
-    judged = asked.judged[chunk.cid] = words, JudgedText(text, spans, Telling(weights, said, asked.nearness))
+    aside: list[Span] = []
+    if stored.resource.lang == "chat":
+        from findling.text.chunking.chat_messages import said_by_others
+
+        # Who was asked says so in every message: the name tells no two of them apart.
+        aside, names = said_by_others(text, asked.terms)
+        weights = {**weights, **dict.fromkeys(names, SMALL_WORD)}
+    judged = asked.judged[chunk.cid] = words, JudgedText(text, spans, Telling(weights, said, asked.nearness, aside))
     return judged
 
 

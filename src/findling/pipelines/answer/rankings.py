@@ -81,7 +81,7 @@ class HighlightSpec:
     judged: dict[int, tuple[list[WordSpan], JudgedText]] = field(default_factory=dict)
 
 
-_SMALL_WORD = 0.01
+SMALL_WORD = 0.01
 """The weight of a small word where a word that every passage has weighs 1."""
 
 
@@ -105,7 +105,7 @@ def highlights(legs: Retrievers, question: AnalyzedQuery, found: Found, meaning:
         tuple(_alternatives(question.node)),
         context=question.request.context,
         around=question.plan.around,
-        weights=weights | dict.fromkeys(seen.keys() & SENTENCE_WORDS, _SMALL_WORD),
+        weights=weights | dict.fromkeys(seen.keys() & SENTENCE_WORDS, SMALL_WORD),
         nearness=nearness_to(meaning.instant, question.text) if meaning.instant is not None and is_near else None,
         patterns=patterns_of(question.tree, excluded=False) if question.has_patterns else (),
         definitions=found.definitions,

@@ -11,7 +11,7 @@ from findling.domain.results import Step
 from findling.domain.values import changed
 from findling.pipelines.retrieve.legs import COMPARED, Candidate, Found, Retrievers, in_new_order
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
-from findling.text.chunking.chat_messages import speakers_of
+from findling.text.chunking.chat_messages import names_in, speakers_of
 from findling.text.statements.periods import PAST, Period, periods, shown_day
 
 _SAID = 1.4
@@ -25,8 +25,6 @@ set where 92 of 571 questions name a day: .819 without it, .841 with it and the 
 _JUDGED, _TURNS = 10, 2
 """Best candidates of which so many must have speakers."""
 
-_NAME = re.compile(r"[^\W\d_]{2,}")
-_CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(0[1-9]|1[0-2])([0-3]\d)\b")
 
 
@@ -39,7 +37,7 @@ def order_by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, reso
     if sum(map(bool, speakers.values())) < _TURNS:
         return found
     speakers |= _speakers(legs, best[_JUDGED:])
-    asked = _names(question.text)
+    asked = names_in(question.text)
     named = periods(_COMPACT.sub(r"\1-\2-\3", question.text), time.time(), PAST)
     then = min(named, key=lambda one: one.end - one.begin, default=None)  # "on Friday of last week" means the day
     parts = {cid: steps for cid in best if (steps := _parts(speakers.get(cid, ()), asked, resources[cid], then))}
@@ -54,15 +52,10 @@ def _speakers(legs: Retrievers, cids: Sequence[int]) -> dict[int, list[str]]:
     return {cid: speakers_of(stored.text) for cid, stored in legs.store.chunks(cids).items()}
 
 
-def _names(text: str) -> set[str]:
-    """The words of a text in lower case; `JakeWatson` has two."""
-    return {name.lower() for name in _NAME.findall(_CAMEL.sub(" ", text))}
-
-
 def _parts(speakers: Sequence[str], asked: set[str], resource: Resource, then: Period | None) -> list[Step]:
     """The gains of a turn."""
     steps = []
-    if said := [name for name in speakers if not asked.isdisjoint(_names(name))]:
+    if said := [name for name in speakers if not asked.isdisjoint(names_in(name))]:
         steps.append(Step(name="speaker", factor=_SAID ** len(said), reason=f"said by {' and '.join(said)}"))
     if then is not None and _was_said(resource, then):
         reason = f"said between {shown_day(then.begin)} and {shown_day(then.end, is_end=True)}"

@@ -8,14 +8,17 @@ next one belong to it. `[2024-01-02 10:00] Ann: hi`, `2024-01-02T10:00:00Z Ann: 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.resources import Piece
 from findling.text.analysis.stemming import listed
 from findling.text.chunking.measures import Measure
 from findling.text.chunking.windows import trim, windows
+
+if TYPE_CHECKING:
+    from findling.text.chunking.windows import Span
 
 
 def chunk_chat(text: str, measure: Measure) -> list[Piece]:
@@ -124,6 +127,25 @@ def speakers_of(text: str) -> list[str]:
         return []
     return [name for name in dict.fromkeys(message.author for message in messages) if name.lower() not in _LABELS]
 
+
+def names_in(text: str) -> set[str]:
+    """The words of a text in lower case; `JakeWatson` has two."""
+    return {name.lower() for name in _WORD.findall(_CAMEL.sub(" ", text))}
+
+
+def said_by_others(text: str, asked: Collection[str]) -> tuple[list[Span], set[str]]:
+    """The places of what others have said than the people with these names, and which names these are.
+
+    Both are empty for a passage in which none of them speaks.
+    """
+    messages = read_messages(text[:_SPOKEN])
+    names = [names_in(message.author).intersection(asked) for message in messages]
+    others = [(message.start, message.end) for message, own in zip(messages, names, strict=True) if not own]
+    return (others, set().union(*names)) if any(names) else ([], set())
+
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 
 _SPOKEN = 4_000
 """Characters of a passage that are looked at for its speakers."""

@@ -72,7 +72,7 @@ def main() -> int:
     given = options.parse_args()
     collection = read_collection(given.collection, split=given.split)
     with in_workspace() as engine:
-        report = WorkspaceChats(engine.writer).add(_threads(collection))
+        report = WorkspaceChats(engine.writer).add(talks(collection))
         if given.refined:
             engine.refine()
         print(f"{report.threads} threads, {report.added} messages, {len(collection.queries)} queries")
@@ -118,7 +118,8 @@ def _session(rid: str) -> str:
     return turn[1].replace("/", "-") if turn else rid
 
 
-def _threads(collection: JudgedCollection) -> Iterator[Thread]:
+def talks(collection: JudgedCollection) -> Iterator[Thread]:
+    """The conversations of a collection, each a thread."""
     first = next(read_documents(collection))
     if _session(first.rid) == first.rid:
         yield from threads_of(collection)

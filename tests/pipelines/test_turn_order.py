@@ -10,7 +10,7 @@ from findling.domain.resources import Resource
 from findling.service.content.chats import WorkspaceChats
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
-from findling.text.chunking.chat_messages import speakers_of
+from findling.text.chunking.chat_messages import said_by_others, speakers_of
 
 TURNS = [
     "Caroline: Hey Mel, what did you paint, a sunrise or a lake sunset?",
@@ -105,3 +105,59 @@ def test_a_chat_is_no_code_whatever_it_looks_like(engine: Engine) -> None:
     assert len(answer.hits) == 3
     assert not any(hit.receipt.steps for hit in answer.hits)
     assert len({hit.score for hit in answer.hits}) == 1
+
+
+def _beside(engine: Engine, question: str) -> list[str]:
+    """The words of receipts about neighbours."""
+    with engine:
+        hits = engine.search(question, mode="keyword").hits
+    return [step.reason for hit in hits for step in hit.receipt.steps if step.name == "beside"]
+
+
+def test_passages_beside_each_other_count_more_and_one_alone_does_not(engine: Engine) -> None:
+    said = ["the harbour " * 30, "the old harbour wall " * 20, "a quiet lunch " * 30, "one harbour " * 30]
+    start = datetime(2026, 4, 3, 12).timestamp()
+    messages = [Message(str(at), text, "AnnBob"[at % 2 * 3 :][:3], start + at) for at, text in enumerate(said)]
+    WorkspaceChats(engine.writer).add([Thread("talk", "birds", messages)])
+    assert _beside(engine, "harbour") == 2 * ["found right before or after it, too"]
+
+
+def test_passages_of_two_days_are_not_beside_each_other(engine: Engine) -> None:
+    messages = [
+        Message(str(day), "the old harbour wall " * 20, "Ann", datetime(2026, 4, day, 12).timestamp())
+        for day in (3, 4, 5)
+    ]
+    WorkspaceChats(engine.writer).add([Thread("talk", "days", messages)])
+    assert not _beside(engine, "harbour")
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize(("asked", "minute"), [("Ann", 3), ("Bob", 0), ("anybody", 0)])
+def test_a_hit_names_the_message_of_the_asked_person(engine: Engine, mode: str, asked: str, minute: int) -> None:
+    said = [
+        ("Bob", "I read many books about the sea this summer, books and books"),
+        ("Ann", "Good for you! The weather was fine, was it not?"),
+        ("Bob", "It was. And you?"),
+        ("Ann", "I read one about whales."),
+    ]
+    start = datetime(2026, 4, 3, 12).timestamp()
+    messages = [Message(str(at), text, author, start + 60 * at) for at, (author, text) in enumerate(said)]
+    with engine:
+        WorkspaceChats(engine.writer).add([Thread("talk", "books", messages)])
+        (hit,) = engine.search(f"which books did {asked} read this summer", mode=mode).hits
+    assert hit.at == start + 60 * minute
+
+
+@pytest.mark.parametrize(
+    ("asked", "others", "names"),
+    [
+        ({"ann", "read"}, ["Bob: hello\n"], {"ann"}),
+        ({"lee"}, ["Bob: hello\n"], {"lee"}),
+        ({"ann", "bob"}, [], {"ann", "bob"}),
+        ({"cleo"}, [], set()),
+    ],
+)
+def test_what_others_said(asked: set[str], others: list[str], names: set[str]) -> None:
+    text = "AnnLee: hi\nBob: hello\nAnnLee: bye"
+    spans, found = said_by_others(text, asked)
+    assert ([text[start:end] for start, end in spans], found) == (others, names)

@@ -66,8 +66,8 @@ _SMALL = 100
 
 _SAID = 5
 """A word in a line that is shown elsewhere counts as a fifth, and so does what others have said than who was asked: of
-locomo10's questions with several messages as evidence, NDCG@10 of the messages that hits name rises from .302 to .330 by
-words. Simulated with shares of 1.4, 2 and 4, the half that chose it has .301, .316, .324."""
+locomo10's questions with several messages as evidence, NDCG@10 of the messages that hits name rises from .302 to .330
+by words. Simulated with shares of 1.4, 2 and 4, the half that chose it has .301, .316, .324."""
 
 _NEAR = 0.5
 """The worth of a cosine of 1 in words: half as much as all words of the query."""

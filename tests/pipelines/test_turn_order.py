@@ -119,7 +119,47 @@ def test_passages_beside_each_other_count_more_and_one_alone_does_not(engine: En
     start = datetime(2026, 4, 3, 12).timestamp()
     messages = [Message(str(at), text, "AnnBob"[at % 2 * 3 :][:3], start + at) for at, text in enumerate(said)]
     WorkspaceChats(engine.writer).add([Thread("talk", "birds", messages)])
-    assert _beside(engine, "harbour") == 2 * ["found right before or after it, too"]
+    assert _beside(engine, "harbour") == 2 * ["what stands beside it was found, too"]
+
+
+@pytest.mark.parametrize(
+    ("rids", "titles", "beside"),
+    [
+        (["talk:8", "talk:10"], ["monday", "monday"], 2),
+        (["talk:8", "talk:11"], ["monday", "monday"], 0),
+        (["talk:8", "talk:9"], ["monday", "tuesday"], 0),
+        (["talk:8", "walk:9"], ["monday", "monday"], 0),
+        (["20260408", "20260409"], ["monday", "monday"], 0),
+    ],
+)
+def test_numbered_turns_of_one_title_are_beside_each_other(
+    engine: Engine, rids: list[str], titles: list[str], beside: int
+) -> None:
+    engine.add(
+        (Resource(rid=rid, type="turn", title=title), "Ann: the harbour")
+        for rid, title in zip(rids, titles, strict=True)
+    )
+    assert len(_beside(engine, "harbour")) == beside
+
+
+def test_what_a_caller_does_not_see_is_beside_nothing(engine: Engine) -> None:
+    for number, sees in enumerate([(), ("user:ann",), ()]):
+        own = Resource(rid=f"talk:{number}", type="turn", visibility=sees or ("user:ann", "user:bob"))
+        engine.add([(own, "Ann: the harbour")])
+    engine.add([(Resource(rid="walk:7", type="turn", visibility=("user:ann", "user:bob")), "Bob: the harbour")])
+    with engine:
+        factors = {
+            who: [
+                step.factor
+                for hit in engine.search("harbour", mode="keyword", principals=frozenset({who})).hits
+                for step in hit.receipt.steps
+                if step.name == "beside"
+            ]
+            for who in ("user:ann", "user:bob")
+        }
+    assert len(factors["user:ann"]) == 3
+    assert len(factors["user:bob"]) == 2
+    assert max(factors["user:bob"]) < max(factors["user:ann"])
 
 
 def test_passages_of_two_days_are_not_beside_each_other(engine: Engine) -> None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import NamedTuple
 
 from findling.domain.resources import Resource, StoredChunk
 from findling.domain.results import Step
@@ -24,18 +25,24 @@ _THEN = 1.5
 set where 92 of 571 questions name a day: .819 without it, .841 with it and the words of names like JakeWatson."""
 
 _BESIDE = 0.1
-"""Gain of a passage for each one right before or after it that is as strong. NDCG@10 of questions with several messages
-as evidence, by words, with 0, 0.05, 0.1 and 0.15: on the half of locomo10 that chose it passages .405, .409, .418, .416
-and threads .612, .623, .628, .624; on the other half .417, .428, .422, .408 and .643, .655, .654, .636."""
+"""Gain of a passage for each one beside it that is as strong. NDCG@10 of questions with several messages as evidence, by
+words, with 0, 0.05, 0.1 and 0.15: on the half of locomo10 that chose it passages .405, .409, .418, .416 and threads
+.612, .623, .628, .624; on the other half .417, .428, .422, .408 and .643, .655, .654, .636."""
+
+_REACH = 2
+"""Turns on either side of one that count, where each is a document. NDCG@10 of the same questions with 0, 1 and 2: by
+words .319, .322, .331, instant .338, .343, .352; on the other half .308, .314, .322 and .312, .314, .329. A passage has
+several turns: with 2 on either side passages fall from .418 to .408."""
 
 _JUDGED, _TURNS = 10, 2
 """Best candidates of which so many must have speakers."""
 
+_NUMBERED = re.compile(r"(.*[\W_])(\d{1,6})", re.DOTALL)
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(0[1-9]|1[0-2])([0-3]\d)\b")
 
 
 def order_by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, resources: Mapping[int, Resource]) -> Found:
-    """The findings with what the asked people said lifted, and what was said in the asked time; others stay."""
+    """The findings with lifted turns: of the asked people and the asked time, and with others beside them."""
     best = [one.cid for one in found.candidates[:COMPARED] if one.cid in resources and _may_be_turn(resources[one.cid])]
     if len(best) < _TURNS:
         return found
@@ -46,8 +53,10 @@ def order_by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, reso
     asked = names_in(question.text)
     named = periods(_COMPACT.sub(r"\1-\2-\3", question.text), time.time(), PAST)
     then = min(named, key=lambda one: one.end - one.begin, default=None)  # "on Friday of last week" means the day
-    parts = {cid: _parts(speakers_of(one.text), asked, one.resource, then) for cid, one in stored.items()}
-    parts = _with_neighbours(found.candidates, parts, stored)
+    speakers = {cid: speakers_of(one.text) for cid, one in stored.items()}
+    parts = {cid: _parts(speakers[cid], asked, one.resource, then) for cid, one in stored.items()}
+    turns = {cid: turn for cid, own in speakers.items() if own and (turn := _turn(stored[cid]))}
+    parts = _with_neighbours(found.candidates, parts, turns)
     return changed(found, candidates=_lifted(found.candidates, parts)) if any(parts.values()) else found
 
 
@@ -74,25 +83,44 @@ def _was_said(resource: Resource, then: Period) -> bool:
     )
 
 
+class _Turn(NamedTuple):
+    """A place in a conversation, and how far from it neighbours count."""
+
+    conversation: tuple[str, str]
+    number: int
+    reach: int
+
+
+def _turn(stored: StoredChunk) -> _Turn | None:
+    """The place of a passage in its part of a chat and its day, or of a document among those of its title.
+
+    The id of such a document ends with a number, such as `talk:17`.
+    """
+    chunk, resource, _ = stored
+    if resource.type == "chat":
+        day = chunk.heading[-1][: len("2026-04-08")] if len(chunk.heading) > 1 else ""
+        return _Turn((resource.rid, day), chunk.ordinal, 1)
+    numbered = _NUMBERED.fullmatch(resource.rid)
+    return _Turn((numbered[1], resource.title), int(numbered[2]), _REACH) if numbered and not chunk.ordinal else None
+
+
 def _with_neighbours(
-    candidates: Sequence[Candidate], parts: Mapping[int, list[Step]], stored: Mapping[int, StoredChunk]
+    candidates: Sequence[Candidate], parts: Mapping[int, list[Step]], turns: Mapping[int, _Turn]
 ) -> dict[int, list[Step]]:
-    """The gains with that of a passage for those candidates that stand right before or after it on the same day."""
-    strengths = {one.cid: one.strength * _factor(parts[one.cid]) for one in candidates[:COMPARED] if one.cid in parts}
-    at = {_place(stored[cid]): cid for cid in strengths if stored[cid].resource.type == "chat"}
+    """The gains with that of a turn for those candidates that stand beside it in its conversation."""
+    strengths = {one.cid: one.strength * _factor(parts[one.cid]) for one in candidates[:COMPARED] if one.cid in turns}
+    at = {(turn.conversation, turn.number): cid for cid, turn in turns.items()}
     gains = dict(parts)
-    for (rid, day, ordinal), cid in at.items():
-        beside = [strengths[at[rid, day, one]] for one in (ordinal - 1, ordinal + 1) if (rid, day, one) in at]
+    for cid, (conversation, number, reach) in turns.items():
+        near = [*range(number - reach, number), *range(number + 1, number + reach + 1)]
+        beside = [strengths[at[conversation, one]] for one in near if (conversation, one) in at]
         if beside and strengths[cid] > 0:
             factor = 1 + _BESIDE * sum([min(one / strengths[cid], 1.0) for one in beside])
-            gains[cid] = [*parts[cid], Step(name="beside", factor=factor, reason="found right before or after it, too")]
+            gains[cid] = [
+                *parts[cid],
+                Step(name="beside", factor=factor, reason="what stands beside it was found, too"),
+            ]
     return gains
-
-
-def _place(stored: StoredChunk) -> tuple[str, str, int]:
-    """The part of a chat, the day, and the number of a passage."""
-    heading = stored.chunk.heading
-    return stored.resource.rid, heading[-1][: len("2026-04-08")] if len(heading) > 1 else "", stored.chunk.ordinal
 
 
 def _factor(steps: Sequence[Step]) -> float:

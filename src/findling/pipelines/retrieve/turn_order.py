@@ -25,8 +25,8 @@ _THEN = 1.5
 set where 92 of 571 questions name a day: .819 without it, .841 with it and the words of names like JakeWatson."""
 
 _BESIDE = 0.1
-"""Gain of a passage for each one beside it that is as strong. NDCG@10 of questions with several messages as evidence, by
-words, with 0, 0.05, 0.1 and 0.15: on the half of locomo10 that chose it passages .405, .409, .418, .416 and threads
+"""Gain of a passage for each one beside it that is as strong. NDCG@10 of questions with several messages as evidence,
+by words, with 0, 0.05, 0.1 and 0.15: on the half of locomo10 that chose it passages .405, .409, .418, .416 and threads
 .612, .623, .628, .624; on the other half .417, .428, .422, .408 and .643, .655, .654, .636."""
 
 _REACH = 2

@@ -24,15 +24,15 @@ _THEN = 1.5
 """Gain of a part of a chat from the asked day, week, month or year. NDCG@10 on threads of lihua-world, a development
 set where 92 of 571 questions name a day: .819 without it, .841 with it and the words of names like JakeWatson."""
 
-_BESIDE = 0.1
-"""Gain of a passage for each one beside it that is as strong. NDCG@10 of questions with several messages as evidence,
-by words, with 0, 0.05, 0.1 and 0.15: on the half of locomo10 that chose it passages .405, .409, .418, .416 and threads
-.612, .623, .628, .624; on the other half .417, .428, .422, .408 and .643, .655, .654, .636."""
+_PASSAGE = 1, 0.05
+"""Passages on either side of one that count, and the gain for each that is as strong. NDCG@10 of threads for questions
+with several messages as evidence, by words, with gains of 0, 0.05, 0.1 and 0.15: .612, .623, .628, .624 on the half of
+locomo10 that chose it, .643, .655, .654, .636 on the other one. lihua-world as chats, with 0, 0.05 and 0.1: .828, .832,
+.826, instant .844, .844, .841."""
 
-_REACH = 2
-"""Turns on either side of one that count, where each is a document. NDCG@10 of the same questions with 0, 1 and 2: by
-words .319, .322, .331, instant .338, .343, .352; on the other half .308, .314, .322 and .312, .314, .329. A passage has
-several turns: with 2 on either side passages fall from .418 to .408."""
+_DOCUMENT = 2, 0.1
+"""The same for turns that are documents. NDCG@10 of the same questions with 0, 1 and 2 on either side: by words .319,
+.322, .331, instant .338, .343, .352; on the other half .308, .314, .322 and .312, .314, .329."""
 
 _JUDGED, _TURNS = 10, 2
 """Best candidates of which so many must have speakers."""
@@ -84,11 +84,12 @@ def _was_said(resource: Resource, then: Period) -> bool:
 
 
 class _Turn(NamedTuple):
-    """A place in a conversation, and how far from it neighbours count."""
+    """A place in a conversation, how far from it neighbours count, and the gain for each."""
 
     conversation: tuple[str, str]
     number: int
     reach: int
+    gain: float
 
 
 def _turn(stored: StoredChunk) -> _Turn | None:
@@ -99,9 +100,11 @@ def _turn(stored: StoredChunk) -> _Turn | None:
     chunk, resource, _ = stored
     if resource.type == "chat":
         day = chunk.heading[-1][: len("2026-04-08")] if len(chunk.heading) > 1 else ""
-        return _Turn((resource.rid, day), chunk.ordinal, 1)
+        return _Turn((resource.rid, day), chunk.ordinal, *_PASSAGE)
     numbered = _NUMBERED.fullmatch(resource.rid)
-    return _Turn((numbered[1], resource.title), int(numbered[2]), _REACH) if numbered and not chunk.ordinal else None
+    if numbered is None or chunk.ordinal:
+        return None
+    return _Turn((numbered[1], resource.title), int(numbered[2]), *_DOCUMENT)
 
 
 def _with_neighbours(
@@ -111,15 +114,13 @@ def _with_neighbours(
     strengths = {one.cid: one.strength * _factor(parts[one.cid]) for one in candidates[:COMPARED] if one.cid in turns}
     at = {(turn.conversation, turn.number): cid for cid, turn in turns.items()}
     gains = dict(parts)
-    for cid, (conversation, number, reach) in turns.items():
+    for cid, (conversation, number, reach, gain) in turns.items():
         near = [*range(number - reach, number), *range(number + 1, number + reach + 1)]
         beside = [strengths[at[conversation, one]] for one in near if (conversation, one) in at]
         if beside and strengths[cid] > 0:
-            factor = 1 + _BESIDE * sum([min(one / strengths[cid], 1.0) for one in beside])
-            gains[cid] = [
-                *parts[cid],
-                Step(name="beside", factor=factor, reason="what stands beside it was found, too"),
-            ]
+            factor = 1 + gain * sum([min(one / strengths[cid], 1.0) for one in beside])
+            step = Step(name="beside", factor=factor, reason="what stands beside it was found, too")
+            gains[cid] = [*parts[cid], step]
     return gains
 
 

@@ -83,7 +83,7 @@ def _was_said(resource: Resource, then: Period) -> bool:
     )
 
 
-class _Turn(NamedTuple):
+class _TurnPlace(NamedTuple):
     """A place in a conversation, how far from it neighbours count, and the gain for each."""
 
     conversation: tuple[str, str]
@@ -92,7 +92,7 @@ class _Turn(NamedTuple):
     gain: float
 
 
-def _turn(stored: StoredChunk) -> _Turn | None:
+def _turn(stored: StoredChunk) -> _TurnPlace | None:
     """The place of a passage in its part of a chat and its day, or of a document among those of its title.
 
     The id of such a document ends with a number, such as `talk:17`.
@@ -100,15 +100,15 @@ def _turn(stored: StoredChunk) -> _Turn | None:
     chunk, resource, _ = stored
     if resource.type == "chat":
         day = chunk.heading[-1][: len("2026-04-08")] if len(chunk.heading) > 1 else ""
-        return _Turn((resource.rid, day), chunk.ordinal, *_PASSAGE)
+        return _TurnPlace((resource.rid, day), chunk.ordinal, *_PASSAGE)
     numbered = _NUMBERED.fullmatch(resource.rid)
     if numbered is None or chunk.ordinal:
         return None
-    return _Turn((numbered[1], resource.title), int(numbered[2]), *_DOCUMENT)
+    return _TurnPlace((numbered[1], resource.title), int(numbered[2]), *_DOCUMENT)
 
 
 def _with_neighbours(
-    candidates: Sequence[Candidate], parts: Mapping[int, list[Step]], turns: Mapping[int, _Turn]
+    candidates: Sequence[Candidate], parts: Mapping[int, list[Step]], turns: Mapping[int, _TurnPlace]
 ) -> dict[int, list[Step]]:
     """The gains with that of a turn for those candidates that stand beside it in its conversation."""
     strengths = {one.cid: one.strength * _factor(parts[one.cid]) for one in candidates[:COMPARED] if one.cid in turns}

@@ -126,7 +126,7 @@ class Meaning(NamedTuple):
 
     spaces: tuple[Space, ...] = ()
     coverage: float = 0.0
-    read_on: Callable[[Judge, Sequence[int], float, Sequence[int]], dict[int, Evidence]] | None = None
+    read_on: Callable[[SpaceQuery, Sequence[int], float, Sequence[int]], dict[int, Evidence]] | None = None
     may_send: Callable[[Resource], bool] = lambda resource: True
     reranker: Reranker | None = None
     instant: Embedder | None = None
@@ -150,7 +150,7 @@ def told_unread(meaning: Meaning) -> tuple[str, ...]:
     return (f"{read}: ask again in a while, or after findling refine",)
 
 
-class Judge(NamedTuple):
+class SpaceQuery(NamedTuple):
     """A query in one space, the cosines that are usual there, and the share that the model knows.
 
     Evidence that is `enough` finds a chunk by its meaning alone.
@@ -256,7 +256,7 @@ def find_by_meaning(
     also: Sequence[int] = (),
     held: Container[str] = (),
     kind: str = "query",
-) -> tuple[dict[int, Evidence], list[Judge]]:
+) -> tuple[dict[int, Evidence], list[SpaceQuery]]:
     """The chunks nearest to the query, and those in `also`, each judged by the best vectors there are of it.
 
     The query may be of the kind `passage`. `held` are the words of it that the index holds, whatever a model knows.
@@ -269,17 +269,17 @@ def find_by_meaning(
     # Words that an English vocabulary cuts into letters may well be words of another language.
     known = 1.0 if is_foreign else _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held)
     found: dict[int, Evidence] = {}
-    judges = []
+    queries = []
     for space in spaces:
         vector = query_vector(space.embedder, query, kind)
         hits = space.leg.search(vector, limit, allowed=allowed, also=also)
         share = known if space.embedder.languages.startswith("English") else 1.0
-        judge = Judge(space, vector, *_usual(hits, space), share, ACROSS if is_foreign else FOREIGN)
-        judges.append(judge)
+        asked = SpaceQuery(space, vector, *_usual(hits, space), share, ACROSS if is_foreign else FOREIGN)
+        queries.append(asked)
         # A chunk that is both near and asked for by name has one cosine.
         fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
-        found |= judge.hits(fresh)
-    return found, judges
+        found |= asked.hits(fresh)
+    return found, queries
 
 
 def allowed_resources(store: ReadStore, filters: Filters) -> Collection[int] | None:
@@ -294,18 +294,18 @@ class VectorRetriever:
 
     def __init__(self, store: ReadStore, meaning: Meaning) -> None:
         self._store, self._meaning = store, meaning
-        self._judges: list[Judge] = []
+        self._queries: list[SpaceQuery] = []
         self._judged: dict[int, Evidence] = {}
         self._started = time.monotonic()
 
     @property
     def least(self) -> float:
         """The cosine from which a chunk is found by its meaning alone."""
-        return self._judges[0].least if self._judges else 0.0
+        return self._queries[0].least if self._queries else 0.0
 
     def search(self, query: LegQuery, limit: int, also: Sequence[int] = ()) -> dict[int, Evidence]:
         """Judge the nearest chunks, none where the plan lets meaning reorder only, and those in `also`."""
-        near, self._judges = find_by_meaning(
+        near, self._queries = find_by_meaning(
             self._meaning.spaces,
             query.text,
             limit if query.plan.meaning_finds else 0,
@@ -327,11 +327,16 @@ class VectorRetriever:
         unread = [cid for cid in ahead if cid not in judged or judged[cid].why == "instant"]
         now = [cid for cid in unread if cid in ahead[:_READ_AHEAD]]
         deadline = self._started + query.plan.budget_ms / 1000
-        return self._meaning.read_on(self._judges[0], now, deadline, unread[len(now) :]) if now else {}
+        return self._meaning.read_on(self._queries[0], now, deadline, unread[len(now) :]) if now else {}
 
 
 def read_in_time(
-    store: TruthStore, keep: KeepRead, judge: Judge, cids: Sequence[int], deadline: float, later: Sequence[int] = ()
+    store: TruthStore,
+    keep: KeepRead,
+    asked: SpaceQuery,
+    cids: Sequence[int],
+    deadline: float,
+    later: Sequence[int] = (),
 ) -> dict[int, Evidence]:
     """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
 
@@ -342,7 +347,7 @@ def read_in_time(
     from findling.pipelines.indexing.fanout import to_rows
 
     chunks = list(store.chunks(cids).values())
-    embedder = judge.space.embedder
+    embedder = asked.space.embedder
     read: dict[bytes, bytes] = {}
     done, each_s = 0, _FIRST_GUESS_S
     while done < len(chunks) and (fits := int((deadline - time.monotonic()) / each_s)) > 0:
@@ -357,8 +362,8 @@ def read_in_time(
     judged = [stored for stored in chunks if stored.chunk.digest in read]
     if not judged:
         return {}
-    cosines = _products(to_rows([read[stored.chunk.digest] for stored in judged]), judge.query)
-    return {stored.chunk.cid: judge.hit(float(cosine)) for stored, cosine in zip(judged, cosines, strict=True)}
+    cosines = _products(to_rows([read[stored.chunk.digest] for stored in judged]), asked.query)
+    return {stored.chunk.cid: asked.hit(float(cosine)) for stored, cosine in zip(judged, cosines, strict=True)}
 
 
 def _usual(hits: VectorHits, space: Space) -> tuple[float, float]:

@@ -479,7 +479,7 @@ def test_work_that_is_under_way_has_its_share(page: WebPage) -> None:
             "kind": "read",
             "name": "Reading for meaning",
             "share": 0.75,
-            "detail": "minilm has read 30 of 40 passages, about 65 s left",
+            "detail": "minilm has read 30 of 40 passages, 65 s left",
         },
     ]
     assert module(page, "status.js", "it.workOf({ indexing: { state: 'done' }, meaning: { refining: false } })") == []

@@ -57,6 +57,7 @@ def test_every_property_is_counted_once_a_resource(legs: Retrievers) -> None:
         "type": {"file": 3, "decision": 1},
         "ext": {".md": 1, ".py": 1},
         "lang": {"markdown": 1, "python": 1},
+        "language": {},
         "author": {"Ann": 2},
         "tag": {"api": 1, "birds": 1},
         "system": {"core": 1, "edge": 1},
@@ -88,7 +89,7 @@ def test_without_being_asked_nothing_is_counted(legs: Retrievers) -> None:
 def test_an_unknown_facet_is_refused_with_the_list(legs: Retrievers) -> None:
     with pytest.raises(InvalidValueError, match="no facet 'colour'") as refused:
         search(legs, asked("falcon", "type", "colour"))
-    assert refused.value.hint == "one of type, ext, lang, author, tag, system, path, year, file, entity"
+    assert refused.value.hint == "one of type, ext, lang, language, author, tag, system, path, year, file, entity"
     check_facets(FACETS)
 
 

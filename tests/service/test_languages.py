@@ -44,7 +44,7 @@ def test_a_profile_may_name_the_languages(root: Path) -> None:
         ("lang:de", {"notiz.md"}),
         ("Server lang:German", {"notiz.md"}),
         ("server lang:de,python", {"notiz.md", "server.py"}),
-        ("server lang:markdown lang:de", {"notiz.md"}),
+        ("server ext:md lang:de", {"notiz.md"}),
         ("server part:3 lang:es", set[str]()),
     ],
 )

@@ -162,7 +162,7 @@ def test_links_and_successors_are_told(engine: Engine) -> None:
     document = fetched(engine, "decision:2")
     assert document.links == (LinkedResource(rid="decision:1", type="depends", title="Decision 1", note="see there"),)
     assert (document.supersedes, document.superseded_by) == (("decision:1",), ("decision:3",))
-    assert document.fields == {"system": "core"}
+    assert document.fields == {"system": "core", "language": "english"}
     assert fetched(engine, "decision:3").supersedes == ("decision:2", "decision:1")
     assert fetched(engine, "decision:3").links == ()
 

@@ -187,6 +187,7 @@ def _has_value(name: str, value: str, resource: Resource) -> bool:
         "type": [resource.type],
         "tag": resource.tags,
         "system": [part.strip() for part in resource.fields.get("system", "").split(",")],
+        "language": [part.strip() for part in resource.fields.get("language", "").split(",")],
     }
     return value in [one.lower() for one in held[name]]
 

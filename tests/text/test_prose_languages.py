@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from findling.domain.queries import Any, Field
-from findling.text.analysis.prose_languages import language_condition, told_languages
+from findling.text.analysis.prose_languages import names_of, spoken, told_languages
 
 TEXTS = {
     "english": "The backup of the database runs each night, and it is kept on the server for a week.",
@@ -42,7 +41,7 @@ def test_others_are_told_none(text: str) -> None:
     assert told_languages(text) == ()
 
 
-def test_a_condition_takes_names_and_codes() -> None:
-    assert language_condition(["DE", "german"]) == Field("language", ("german",))
-    assert language_condition(["go", "klingon"]) == Field("lang", ("go", "klingon"))
-    assert language_condition(["python", "fr"]) == Any((Field("lang", ("python",)), Field("language", ("french",))))
+def test_languages_have_names_and_codes() -> None:
+    assert spoken(["DE", "german", "go", "fr"]) == ("german", "french")
+    assert spoken(["python", "klingon"]) == ()
+    assert sorted(names_of("english, german")) == ["de", "en", "english", "german"]

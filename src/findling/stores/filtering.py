@@ -47,10 +47,6 @@ def passes(resource: Resource, filters: Filters) -> bool:
 def conditions(filters: Filters) -> list[Node]:
     """Everything that has to hold, as trees of conditions on resources."""
     found: list[Node] = [Field(name, values) for name in _PLAIN if (values := getattr(filters, name))]
-    if filters.lang:
-        from findling.text.analysis.prose_languages import language_condition
-
-        found.append(language_condition(filters.lang))
     if filters.not_ext:
         found.append(Not(Field("ext", filters.not_ext)))
     if filters.after is not None or filters.before is not None:
@@ -75,7 +71,11 @@ def condition(node: Node, bind: Callable[[str, Callable[[Value], bool]], Callabl
     Raises InvalidValueError for a node that asks for text, and for a property that resources do not have.
     """
     if isinstance(node, Field | Range):
-        return bind(*property_test(node))
+        test = bind(*property_test(node))
+        if (languages := languages_in(node)) is None:
+            return test
+        other = bind(*property_test(languages))
+        return lambda record: test(record) or other(record)
     if isinstance(node, Not):
         inner = condition(node.node, bind)
         return lambda record: not inner(record)
@@ -103,6 +103,15 @@ def property_test(node: Field | Range) -> PropertyTest:
     attribute, key, kind = held_in(node.name)
     accepts = _TESTS[kind](node.values) if kind in _TESTS else _one_of(node.values, _HELD[kind])
     return PropertyTest(attribute, (lambda fields: accepts(fields.get(key, ""))) if key else accepts)
+
+
+def languages_in(node: Field | Range) -> Field | None:
+    """The languages of people that a condition on `lang` names, as a condition on theirs."""
+    if isinstance(node, Range) or node.name != "lang":
+        return None
+    from findling.text.analysis.prose_languages import spoken
+
+    return Field("language", values) if (values := spoken(node.values)) else None
 
 
 def held_in(name: str) -> tuple[str, str, str]:
@@ -276,4 +285,4 @@ _TESTS: dict[str, Callable[[Iterable[str]], Callable[[Value], bool]]] = {
 }
 """The kind of a property → the function from values to a test; any other holds where one value is the same."""
 
-_PLAIN = [name for name in vars(Filters()) if name in COMPARED and name not in ("lang", "path")]
+_PLAIN = [name for name in vars(Filters()) if name in COMPARED and name != "path"]

@@ -84,7 +84,7 @@ async function troubleOf(response) {
     told = await response.json();
   } catch (error) {
     if (isAborted(error)) throw error;
-    // No word of findling's: something between it and this page has answered, because findling did not.
+    // Something between findling and this page has answered.
     return new Trouble(status >= 500 ? "offline" : "problem", `the server answers ${status}`, { status });
   }
   const { detail = `the server answers ${status}`, hint = "", code = "" } = told;

@@ -33,7 +33,7 @@ export function showFacets(state, facets, go) {
   byId("filter-count").textContent = count ? ` (${count})` : "";
 }
 
-/** The values of one property, those that are chosen among them even when nothing has them any more. */
+/** The values of one property, and chosen ones that nothing has any more. */
 function valuesOf(counts, chosen) {
   const found = Object.entries(counts ?? {});
   const values = found.map(([value, count]) => ({ value, count, isChosen: chosen.includes(value) }));

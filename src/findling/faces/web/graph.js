@@ -98,5 +98,5 @@ function svg(name, properties) {
   return made;
 }
 
-/** A text in which marks that turn others round can be seen, for places that hold no elements. */
+/** A text in which marks that turn others round can be seen. */
 const plain = (text) => text.replace(TURNING, (mark) => `U+${mark.codePointAt(0).toString(16).toUpperCase()}`);

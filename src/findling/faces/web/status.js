@@ -104,16 +104,17 @@ export function workOf({ indexing, meaning }) {
   if (indexing?.state === "running") {
     const { done, total, seconds_left: left } = indexing;
     const detail = total ? `${number(done)} of ${counted(total, "file")}` : "looking for files";
-    const wait = left ? `, ${duration(left)} left` : "";
-    found.push({ kind: "index", name: "Indexing", share: total ? done / total : undefined, detail: detail + wait });
+    found.push({ kind: "index", name: "Indexing", share: total ? done / total : undefined, detail: detail + ends(left) });
   }
   if (meaning?.refining && meaning.of) {
     const detail = `${meaning.model} has read ${number(meaning.read)} of ${counted(meaning.of, "passage")}`;
-    const wait = meaning.seconds_left ? `, about ${duration(meaning.seconds_left)} left` : "";
-    found.push({ kind: "read", name: "Reading for meaning", share: meaning.read / meaning.of, detail: detail + wait });
+    const share = meaning.read / meaning.of;
+    found.push({ kind: "read", name: "Reading for meaning", share, detail: detail + ends(meaning.seconds_left) });
   }
   return found;
 }
+
+const ends = (left) => (left ? `, ${duration(left)} left` : "");
 
 function showSign(work) {
   show(byId("work"), work.length > 0);
@@ -180,7 +181,7 @@ function meaningText(meaning) {
   if (meaning.sent_to) parts.push(`text is sent to ${meaning.sent_to}`);
   if (meaning.reranker && meaning.reranker !== "none") parts.push(`reranked by ${meaning.reranker}`);
   if (meaning.withheld) parts.push(`${number(meaning.withheld)} kept private`);
-  if (meaning.waiting) parts.push(`waiting for power, ${meaning.waiting}`);
+  if (meaning.waiting) parts.push(meaning.waiting);
   const told = parts.join("; ") || "words only";
   const canReadOn = meaning.model && share < 1 && !meaning.refining && !meaning.withheld;
   return canReadOn ? [`${told}; `, h("code", {}, "findling refine"), " reads the rest"] : told;

@@ -31,7 +31,7 @@ from findling.domain.queries import (
     Word,
 )
 from findling.domain.resources import Resource
-from findling.stores.filtering import condition, conditions, dotted, no_property, time_span, values_held
+from findling.stores.filtering import condition, conditions, dotted, languages_in, no_property, time_span, values_held
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery, best_of, sum_of, unsaid
 from findling.stores.keyword.segment_files import FORMS_FILE
 from findling.stores.keyword.term_weights import KeywordWords, repeated
@@ -97,7 +97,9 @@ class KeywordScope:
         if kind == "names":
             return self._written_by(node.values)
         values = dotted(node.values) if kind == "ending" else node.values
-        return self._any_of([_token(node.name, value) for value in values])
+        spoken = languages.values if (languages := languages_in(node)) else ()
+        tokens = [_token("language", value) for value in spoken]
+        return self._any_of([*tokens, *[_token(node.name, value) for value in values]])
 
     def named(self, text: str, worth: float) -> Query | None:
         """The file that the text names, with or without its extension or folder, at a score; None if there is none."""

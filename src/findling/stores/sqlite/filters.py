@@ -8,7 +8,7 @@ from typing import Any
 
 from findling.domain.queries import Field, Filters, Range
 from findling.stores.filter_columns import FilterColumns, split_ids
-from findling.stores.filtering import condition, property_test, time_span
+from findling.stores.filtering import condition, languages_in, property_test, time_span
 from findling.stores.rows import Row
 from findling.stores.sqlite.connections import rows_in
 
@@ -31,7 +31,7 @@ def find_matching(connection: sqlite3.Connection, filters: Filters) -> list[int]
             if (span := time_span(part)) is not None:
                 conditions.append("CAST(updated_at AS INTEGER) >= ? AND CAST(updated_at AS INTEGER) < ?")
                 values += span
-        elif not isinstance(part, Field):
+        elif not isinstance(part, Field) or languages_in(part):
             tests.append(condition(part, columns.bind))
         elif part.name == "folder" and not folders:
             folders = part.values

@@ -49,10 +49,6 @@ def condition(name: str, values: list[str], now: float | None = None) -> Node | 
         known = tuple(dict.fromkeys(node for node in nodes if node is not None))
         return None if None in nodes else known[0] if len(known) == 1 else Any(known)
     cleaned = dict.fromkeys(_clean(kind, value) for value in values)
-    if name == "lang" and all(cleaned):
-        from findling.text.analysis.prose_languages import language_condition
-
-        return language_condition(cleaned)
     return Field(name, tuple(cleaned)) if all(cleaned) else None
 
 

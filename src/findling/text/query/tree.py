@@ -170,8 +170,7 @@ def _written(node: Node) -> str:
     if isinstance(node, Field):
         if (node.name, node.values) == ("lang", CODE_LANGUAGES):
             return "is:code"
-        name = "lang" if node.name == "language" else node.name
-        return f"{name}:{','.join(map(_value, node.values))}"
+        return f"{node.name}:{','.join(map(_value, node.values))}"
     if isinstance(node, Range):
         from findling.text.query.dates import moment
 

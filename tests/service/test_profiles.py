@@ -59,7 +59,6 @@ def test_the_profiles_that_are_always_there() -> None:
         overfetch=5,
         feedback=True,
         expand="auto",
-        boosts=True,
         budget_ms=2000,
         rerank_depth=20,
     )
@@ -181,8 +180,8 @@ def test_a_profile_may_start_from_one_in_the_other_file(place: Place) -> None:
     place.user_file.write_text('[profiles.mine]\nbase = "deep"\n[profiles.second]\nbase = "mine"\nmode = "keyword"\n')
     place.project_file.write_text('[profiles.team]\nbase = "mine"\noverfetch = 4.0\n')
     settings = place.load()
-    assert (plan_of(settings, "team").overfetch, plan_of(settings, "team").boosts) == (4, True)
-    assert plan_of(settings, "second").boosts
+    assert (plan_of(settings, "team").overfetch, plan_of(settings, "team").feedback) == (4, True)
+    assert plan_of(settings, "second").feedback
     assert settings.profile_origin("mine") == f"user file {place.user_file}"
     assert settings.profile_origin("team") == f"project file {place.project_file}"
 

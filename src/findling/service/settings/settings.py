@@ -80,7 +80,6 @@ PROFILES: Mapping[str, Mapping[str, Value]] = {
         "search.overfetch": 5.0,
         "search.feedback": True,
         "search.expand": "auto",
-        "search.boosts": True,
         "semantic.query_budget_ms": 2000.0,
         "rerank.depth": JUDGED,
     },

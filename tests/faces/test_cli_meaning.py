@@ -105,6 +105,7 @@ def test_refine_waits_for_the_process_that_reads_already(notes: Path, findling: 
     with open_engine(notes) as engine:
         lock = WriteLock(engine.home / "refine.lock")
     assert lock.acquire(PATIENCE_S)
+    assert findling("refine", "--seconds", "nan")[0] == 2
     code, out, _ = findling("refine", "--seconds", "0.1")
     assert (code, out.partition("; ")[2]) == (0, "0 of 3 passages read\n")
     process = BoundedProcess([sys.executable, "-m", "findling", "refine"], stdout=PIPE, stderr=PIPE)

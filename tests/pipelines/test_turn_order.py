@@ -7,10 +7,11 @@ import pytest
 
 from findling.domain.records import Message, Thread
 from findling.domain.resources import Resource
+from findling.pipelines.retrieve.turn_order import _parts
 from findling.service.content.chats import WorkspaceChats
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
-from findling.text.chunking.chat_messages import said_by_others, speakers_of
+from findling.text.chunking.chat_messages import people_in, said_by_others, speakers_of
 
 TURNS = [
     "Caroline: Hey Mel, what did you paint, a sunrise or a lake sunset?",
@@ -201,3 +202,24 @@ def test_what_others_said(asked: set[str], others: list[str], names: set[str]) -
     text = "AnnLee: hi\nBob: hello\nAnnLee: bye"
     spans, found = said_by_others(text, asked)
     assert ([text[start:end] for start, end in spans], found) == (others, names)
+
+
+@pytest.mark.parametrize(
+    ("question", "people"),
+    [
+        ("what will the report be", {"report"}),
+        ("Will the report be late", {"report", "late"}),
+        ("what did Will say", {"will", "say"}),
+        ("who may close it, May or Ann", {"close", "may", "ann"}),
+        ("what did ann read", {"ann", "read"}),
+    ],
+)
+def test_small_words_of_a_question_name_nobody(question: str, people: set[str]) -> None:
+    assert people_in(question) == people
+
+
+def test_one_person_by_several_names_is_asked_once() -> None:
+    (step,) = _parts(["Anna", "anna", "Anna Schmidt"], {"anna", "say"}, Resource(rid="chat:1", type="chat"), None)
+    assert step.factor == pytest.approx(1.4)
+    (step,) = _parts(["Anna", "Bob", "Cleo"], {"anna", "bob"}, Resource(rid="chat:1", type="chat"), None)
+    assert step.factor == pytest.approx(1.4**2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from findling.text.analysis.prose_languages import names_of, spoken, told_languages
+from findling.text.analysis.prose_languages import languages_of, names_of, spoken, told_languages
 
 TEXTS = {
     "english": "The backup of the database runs each night, and it is kept on the server for a week.",
@@ -42,6 +42,26 @@ def test_others_are_told_none(text: str) -> None:
 
 
 def test_languages_have_names_and_codes() -> None:
-    assert spoken(["DE", "german", "go", "fr"]) == ("german", "french")
-    assert spoken(["python", "klingon"]) == ()
-    assert sorted(names_of("english, german")) == ["de", "en", "english", "german"]
+    assert spoken(["DE", "german", "deu", "de-AT", "fr_CA"]) == ("german", "french")
+    assert spoken(["python", "klingon", "be"]) == ("be",)
+    assert sorted(names_of("english, german")) == ["de", "deu", "en", "eng", "english", "ger", "german"]
+
+
+@pytest.mark.parametrize(
+    ("lang", "declared", "text", "languages"),
+    [
+        ("html", "de-AT", "Rechnung 17", "german"),
+        ("html", "en", TEXTS["german"], "german"),
+        ("html", "be", "Сервер захоўвае копію, але не базу, і гэта ўсё, што ёсць.", "be"),
+        ("de-DE", "", "Rechnung 17", "german"),
+        ("German", "", TEXTS["english"], "german"),
+        ("python", "", TEXTS["english"], ""),
+        ("", "", TEXTS["english"], "english"),
+    ],
+)
+def test_a_maker_is_believed_where_the_text_tells_no_other(lang: str, declared: str, text: str, languages: str) -> None:
+    assert languages_of(lang, declared, text) == languages
+
+
+def test_a_header_in_another_language_is_none_of_the_text() -> None:
+    assert told_languages(TEXTS["english"] * 4 + TEXTS["german"] * 60) == ("german",)

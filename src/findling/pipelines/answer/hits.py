@@ -118,10 +118,10 @@ def judged_text(stored: StoredChunk, asked: HighlightSpec) -> tuple[list[WordSpa
         weights = {**weights, **dict.fromkeys([terms[0] for _, _, terms in matched], _PATTERN)}
     aside: list[Span] = []
     if stored.resource.lang == "chat":
-        from findling.text.chunking.chat_messages import said_by_others
+        from findling.text.chunking.chat_messages import people_in, said_by_others
 
         # Who was asked says so in every message: the name tells no two of them apart.
-        aside, names = said_by_others(text, asked.terms)
+        aside, names = said_by_others(text, people_in(asked.text))
         weights = {**weights, **dict.fromkeys(names, SMALL_WORD)}
     judged = asked.judged[chunk.cid] = words, JudgedText(text, spans, Telling(weights, said, asked.nearness, aside))
     return judged

@@ -64,7 +64,8 @@ class HighlightSpec:
 
     `same` are groups of alternative terms. `around` counts the messages to show on either side of a hit. `weights` of
     terms and the `nearness` of texts to the query choose the lines that are shown, unless `patterns` match in one, or
-    `definitions` of asked names have a place in the chunk. `judged` holds the chunks that were read for it, by cid.
+    `definitions` of asked names have a place in the chunk. `text` is the question. `judged` holds the chunks that were
+    read for it, by cid.
     """
 
     terms: Sequence[str]
@@ -78,6 +79,7 @@ class HighlightSpec:
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
     patterns: tuple[Pattern, ...] = ()
     definitions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    text: str = ""
     judged: dict[int, tuple[list[WordSpan], JudgedText]] = field(default_factory=dict)
 
 
@@ -109,6 +111,7 @@ def highlights(legs: Retrievers, question: AnalyzedQuery, found: Found, meaning:
         nearness=nearness_to(meaning.instant, question.text) if meaning.instant is not None and is_near else None,
         patterns=patterns_of(question.tree, excluded=False) if question.has_patterns else (),
         definitions=found.definitions,
+        text=question.text,
     )
 
 

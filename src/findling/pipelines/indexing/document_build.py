@@ -14,7 +14,7 @@ from findling.core import native
 from findling.domain.resources import Chunk, Document, Piece, Place, Resource
 from findling.sources.extracted import Extracted
 from findling.text.analysis.lines import line_numbers
-from findling.text.analysis.prose_languages import PROSE, told_languages
+from findling.text.analysis.prose_languages import languages_of
 from findling.text.chunking.chunk_plan import HEADED, ChunkPlan, context_title, in_context
 from findling.text.chunking.chunker import chunk_outline, chunk_text
 from findling.text.chunking.outlines import Outline
@@ -34,8 +34,8 @@ def make_document(resource: Resource, content: Extracted, *, plan: ChunkPlan) ->
     if not resource.title and content.lang in HEADED:
         title = next((piece.heading[0] for piece in pieces if piece.heading), "")
         resource = replace(resource, title=title) if title else resource
-    if languages := told_languages(text) if resource.lang in PROSE or not resource.lang else ():
-        resource = replace(resource, fields={**resource.fields, "language": ", ".join(languages)})
+    if languages := languages_of(resource.lang, resource.fields.get("language", ""), text):
+        resource = replace(resource, fields={**resource.fields, "language": languages})
     chunks = _chunks(resource, text, pieces)
     if content.places or not content.lang:
         chunks = _placed(chunks, content.places)

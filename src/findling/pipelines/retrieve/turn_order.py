@@ -13,7 +13,7 @@ from findling.domain.results import Step
 from findling.domain.values import changed
 from findling.pipelines.retrieve.legs import COMPARED, Candidate, Found, Retrievers, in_new_order
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
-from findling.text.chunking.chat_messages import names_in, speakers_of
+from findling.text.chunking.chat_messages import names_in, people_in, speakers_of
 from findling.text.statements.periods import PAST, Period, periods, shown_day
 
 _SAID = 1.4
@@ -50,7 +50,7 @@ def order_by_turns(legs: Retrievers, question: AnalyzedQuery, found: Found, reso
     if sum([bool(speakers_of(one.text)) for one in stored.values()]) < _TURNS:
         return found
     stored |= legs.store.chunks(best[_JUDGED:])
-    asked = names_in(question.text)
+    asked = people_in(question.text)
     named = periods(_COMPACT.sub(r"\1-\2-\3", question.text), time.time(), PAST)
     then = min(named, key=lambda one: one.end - one.begin, default=None)  # "on Friday of last week" means the day
     speakers = {cid: speakers_of(one.text) for cid, one in stored.items()}
@@ -68,7 +68,8 @@ def _parts(speakers: Sequence[str], asked: set[str], resource: Resource, then: P
     """The gains of a turn."""
     steps = []
     if said := [name for name in speakers if not asked.isdisjoint(names_in(name))]:
-        steps.append(Step(name="speaker", factor=_SAID ** len(said), reason=f"said by {' and '.join(said)}"))
+        count = min(len(said), len(asked & names_in(" ".join(said))))
+        steps.append(Step(name="speaker", factor=_SAID**count, reason=f"said by {' and '.join(said)}"))
     if then is not None and _was_said(resource, then):
         reason = f"said between {shown_day(then.begin)} and {shown_day(then.end, is_end=True)}"
         steps.append(Step(name="time", factor=_THEN, reason=reason))

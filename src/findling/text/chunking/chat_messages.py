@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.resources import Piece
-from findling.text.analysis.stemming import listed
+from findling.text.analysis.stemming import is_function_word, listed
 from findling.text.chunking.measures import Measure
 from findling.text.chunking.windows import trim, windows
 
@@ -131,6 +131,12 @@ def speakers_of(text: str) -> list[str]:
 def names_in(text: str) -> set[str]:
     """The words of a text in lower case; `JakeWatson` has two."""
     return {name.lower() for name in _WORD.findall(_CAMEL.sub(" ", text))}
+
+
+def people_in(question: str) -> set[str]:
+    """The words of a question that may name somebody: `Will` does, but not `will` or the first word of a question."""
+    words = [(names_in(word), word.islower() or not at) for at, word in enumerate(question.split())]
+    return {name for names, is_small in words for name in names if not (is_small and is_function_word(name))}
 
 
 def said_by_others(text: str, asked: Collection[str]) -> tuple[list[Span], set[str]]:

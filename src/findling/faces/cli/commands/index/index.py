@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from math import isnan
 from typing import TYPE_CHECKING
 
 import click
@@ -46,6 +47,8 @@ def refine(place: GivenPlace, seconds: float | None, gently: bool, stop: bool, a
     ends it.
     """
     settings = place.settings
+    if seconds is not None and isnan(seconds):
+        raise UsageError("--seconds takes a number of seconds, not nan", hint="findling refine --seconds 60")
     if stop:
         with place.opened() as engine:
             stopped = engine.stop_refining()

@@ -181,6 +181,7 @@ def test_a_day_of_a_recall(findling: Findling, project: Path) -> None:
     assert "1 memory did not hold on 2099-05-02" in err
     assert findling("recall", "leave", "--at", "someday")[0] == 2
     assert findling("recall", "--at", "today")[0] == 2
+    assert findling("recall", "leave", "--min-importance", "nan")[0] == 2
     assert "time: last week" in findling("recall", "leave last week")[2]
 
 

@@ -153,7 +153,7 @@ def test_a_hit_in_a_text_format_names_its_line(
 def test_what_a_document_says_about_itself_is_kept(engine: findling.Engine) -> None:
     resources = {resource.path: resource for resource in engine.ls()}
     page, mail = resources["page.html"], resources["mail.eml"]
-    assert (page.title, page.lang, page.fields["language"]) == ("Knots", "html", "en")
+    assert (page.title, page.lang, page.fields["language"]) == ("Knots", "html", "english")
     assert (mail.title, mail.author) == ("The white whale", "Ahab <ahab@example.org>")
     assert mail.created_at == 1672653600.0
     assert resources["tides.ipynb"].title == "Tides"

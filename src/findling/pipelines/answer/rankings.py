@@ -64,8 +64,7 @@ class HighlightSpec:
 
     `same` are groups of alternative terms. `around` counts the messages to show on either side of a hit. `weights` of
     terms and the `nearness` of texts to the query choose the lines that are shown, unless `patterns` match in one, or
-    `definitions` of asked names have a place in the chunk. `text` is the question. `judged` holds the chunks that were
-    read for it, by cid.
+    `definitions` of asked names have a place in the chunk. `text` is the question; `judged` are the chunks read for it.
     """
 
     terms: Sequence[str]

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +37,14 @@ _FLAGS = {
     "profile": ("--profile", "search.profile"),
 }
 """Parameter → the flag people type and the setting it stands for."""
+
+
+class NumberRange(click.FloatRange):
+    """A number between bounds; nan, which no bound holds back, is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is no number", param, ctx) if isnan(number) else number
 
 
 def command_group(**moved: str) -> Callable[[_Command], click.Group]:

@@ -19,6 +19,7 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.terminal import is_interactive, note, note_added, note_each, show_controls, write
 from findling.faces.cli.request.options import (
+    NumberRange,
     as_option,
     command_group,
     json_option,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from findling.service.content.memories import WorkspaceMemories
     from findling.service.content.memory_review import MemoryPair
 
-_PART = click.FloatRange(0, 1)
+_PART = NumberRange(0, 1)
 
 
 @click.command()

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from math import isnan
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +18,7 @@ from findling.faces.cli.output.json_output import skipped_entries, write_json, w
 from findling.faces.cli.output.progress import format_size, progress_bar, refine_bar
 from findling.faces.cli.output.terminal import agrees, ask_before_indexing, note, note_each, write_names
 from findling.faces.cli.request.options import (
+    NumberRange,
     compact_in_background,
     json_option,
     path_argument,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @path_argument
-@click.option("--seconds", type=click.FloatRange(min=0), metavar="S", help="Stop after so many seconds.")
+@click.option("--seconds", type=NumberRange(min=0), metavar="S", help="Stop after so many seconds.")
 @click.option("--gently", is_flag=True, help="At low priority, with semantic.cpu_share of one core, not on battery.")
 @click.option("--stop", is_flag=True, help="End the process that reads in the background instead.")
 @json_option
@@ -47,8 +47,6 @@ def refine(place: GivenPlace, seconds: float | None, gently: bool, stop: bool, a
     ends it.
     """
     settings = place.settings
-    if seconds is not None and isnan(seconds):
-        raise UsageError("--seconds takes a number of seconds, not nan", hint="findling refine --seconds 60")
     if stop:
         with place.opened() as engine:
             stopped = engine.stop_refining()

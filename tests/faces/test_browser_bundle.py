@@ -175,13 +175,24 @@ def test_other_languages_score_as_in_the_engine(driver: WebDriver, tmp_path: Pat
         "kensaku.txt": "データベースはすぐに検索できます。東京の天気です。\n",
         "jeongbu.txt": "정부는 무엇을 설명하는가. 날씨가 좋습니다.\n",
         "zhongwen.txt": "数据库的索引很快。天气和新闻。\n",
+        "hindi.txt": "पृष्ठभूमि को सेटिंग में बदलें।\n",
+        "nen.txt": "Chọn một ảnh làm hình nền của bạn.\n",
+        "fondo.txt": "Elija el fondo en la configuración.\n",
     }.items():
         (root / name).write_text(text, encoding="utf-8")
     with indexed(root, tmp_path) as engine:
         export_html(engine, tmp_path / "page.html", related=0)
         page = BrowserPage(driver, tmp_path / "page.html")
         page.ready()
-        for query in ("Katze", "Katzen", "wo sind die Hunde", "データベースの検索です", "정부는 무엇", "数据库的索引"):
+        for query in (
+            "Katze",
+            "Katzen",
+            "wo sind die Hunde",
+            "データベースの検索です",
+            "정부는 무엇",
+            "数据库的索引",
+            *ASKED,
+        ):
             here = {hit["rid"]: hit["points"] for hit in page.search(query)["hits"]}
             hits = engine.search(query, plan=Plan(mode="keyword"), refresh=False).hits
             assert {hit.rid for hit in hits} <= here.keys() and hits, query
@@ -191,6 +202,9 @@ def test_other_languages_score_as_in_the_engine(driver: WebDriver, tmp_path: Pat
         for query in ("Katze lang:de", "Katze lang:german,python", "Katze lang:text"):
             assert len(page.search(query)["hits"]) == 2, query
         assert not page.search("Katze lang:en")["hits"]
+
+
+ASKED = ("पृष्ठभूमि कैसे बदलें", "hình nền là gì", "¿Cómo cambio el fondo", "où est l’arrière-plan fondo")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import pytest
 
 from findling.text.analysis.analysis import terms
@@ -41,6 +43,11 @@ def telling(text: str) -> str:
         ("Unterlagen für die Steuerberaterin", "Unterlagen Steuerberaterin"),
         ("Türkiye nerede", "Türkiye"),
         ("¿Dónde está la biblioteca", "biblioteca"),
+        ("¿Cómo cambio el fondo", "cambio fondo"),
+        ("Miten vaihdan taustakuvan", "vaihdan taustakuvan"),
+        ("Hogyan nyomtatok", "nyomtatok"),
+        ("पृष्ठभूमि कैसे बदलें", "पृष्ठभूमि बदलें"),
+        ("لماذا لا تعمل الطابعة", "تعمل الطابعة"),
         ("где находится библиотека", "находится библиотека"),
     ],
 )
@@ -66,6 +73,29 @@ def test_names_and_words_of_another_language_stay(question: str, left: str) -> N
     assert telling(question) == left
 
 
+@pytest.mark.parametrize(
+    ("question", "left"),
+    [
+        ("Làm thế nào để thay đổi hình nền", "Làm thay đổi hình nền"),
+        ("lam the nao de thay doi hinh nen", "lam thay doi hinh"),
+        ("Ổ cứng ở đâu", "Ổ cứng"),
+        ("hur många dagar har ett år", "många dagar år"),
+        ("¿Cómo se prepara el té verde", "prepara té verde"),
+        ("quand cultiver du maïs", "cultiver maïs"),
+        ("où était-il après", ""),
+    ],
+)
+def test_a_word_that_differs_from_a_small_one_by_its_accents_stays(question: str, left: str) -> None:
+    assert telling(question) == left
+    assert telling(normalize("NFD", question)) == normalize("NFD", left)
+
+
+def test_small_words_with_accents_are_small_words() -> None:
+    for language in function_words():
+        small = function_words()[language][0]
+        assert all(terms(word)[-1] in small for word in word_lists()["accented"][language]), language
+
+
 @pytest.mark.parametrize("question", ["The Who", "to be or not to be", "is not", "WHAT IS THIS"])
 def test_a_question_of_nothing_else_is_empty_all_over(question: str) -> None:
     assert telling(question) == ""
@@ -77,7 +107,13 @@ def test_capitals_change_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("question", "language"),
-    [("wo liegt Berlin", "german"), ("was kostet das", "german"), ("quand part le train", "french"), ("", "english")],
+    [
+        ("wo liegt Berlin", "german"),
+        ("was kostet das", "german"),
+        ("quand part le train", "french"),
+        ("l'arrière-plan", "english"),
+        ("", "english"),
+    ],
 )
 def test_the_language_of_a_question(question: str, language: str) -> None:
     assert question_language(question) == language

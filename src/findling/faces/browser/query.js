@@ -146,7 +146,8 @@ function emptyWords(words, lists) {
     const isFirst = isBegin && !(at && rows[at - 1].join() === "the");
     const isCut = row.length > 1 && !/^[\p{L}\p{N}]+$/u.test(words[at]);
     const isSmall = (term) => small.has(term) || (isCut && [...term].length === 1);
-    empty.push(row.length > 0 && !words[at].includes("`") && row.every(isSmall) && !isName(words[at], isFirst));
+    const isOther = words[at].includes("`") || isAnotherByAccents(words[at], lists.accented[language]);
+    empty.push(row.length > 0 && row.every(isSmall) && !isOther && !isName(words[at], isFirst));
     isBegin &&= empty[at] || row.every((term) => requests.has(term));
   }
   for (let at = requestEnd(rows, empty, requests, lists); at > 0; at--) empty[at - 1] = true;
@@ -158,15 +159,19 @@ function questionLanguage(words, rows, lists) {
   const own = {};
   const seen = new Set();
   for (const [at, row] of rows.entries()) {
-    if (seen.has(words[at])) continue;
-    seen.add(words[at]);
+    const word = words[at].replaceAll("\u2019", "'");
+    if (seen.has(word) || !isPlainlyWritten(word)) continue;
+    seen.add(word);
     for (const [one, letters] of Object.entries(lists.letters)) {
-      if ([...letters].some((letter) => words[at].includes(letter))) votes[one] = (votes[one] ?? 0) + 1;
+      if ([...letters].some((letter) => word.includes(letter))) votes[one] = (votes[one] ?? 0) + 1;
     }
     for (const term of row) {
-      if (lists.alsoEnglish.includes(term)) continue;
-      const languages = Object.keys(lists.languages).filter((one) => lists.languages[one][0].includes(term));
-      const isTelling = lists.asking.includes(term) || !/^[\x00-\x7f]*$/.test(words[at]);
+      const isCut = [...term].length === 1 && word !== term && !word.toLowerCase().startsWith(`${term}'`);
+      if (isCut || lists.alsoEnglish.includes(term)) continue;
+      const languages = Object.keys(lists.languages).filter(
+        (one) => lists.languages[one][0].includes(term) && !isAnotherByAccents(word, lists.accented[one]),
+      );
+      const isTelling = lists.asking.includes(term) || (row.length === 1 && !isAscii(word));
       for (const one of languages) {
         votes[one] = (votes[one] ?? 0) + (isTelling ? 2 : 1);
         own[one] = (own[one] ?? 0) + 1 / languages.length;
@@ -177,6 +182,23 @@ function questionLanguage(words, rows, lists) {
     (votes[one] ?? 0) > (votes[other] ?? 0) || (votes[one] === votes[other] && (own[one] ?? 0) > (own[other] ?? 0));
   const best = Object.keys(lists.languages).reduce((known, one) => (isBetter(one, known) ? one : known));
   return (votes[best] ?? 0) > Math.max(votes.english ?? 0, 1) ? best : "english";
+}
+
+// Neither code nor a product: no digits, and capitals at its beginning or all over; signs may stand before it.
+function isPlainlyWritten(word) {
+  const isUpper = word === word.toUpperCase() && word !== word.toLowerCase();
+  const rest = word.replace(/^\P{L}*\p{L}?/u, "");
+  return (isUpper || rest === rest.toLowerCase()) && !/\p{Nd}/u.test(word);
+}
+
+// Whether accents were typed that no small word of the language has.
+function isAnotherByAccents(word, accented) {
+  const parts = accented.length && !isAscii(word) ? word.toLowerCase().normalize("NFC").match(/[\p{L}\p{N}_]+/gu) : [];
+  return (parts ?? []).some((part) => !isAscii(part) && !accented.includes(part));
+}
+
+function isAscii(text) {
+  return /^[\x00-\x7f]*$/.test(text);
 }
 
 function requestEnd(rows, empty, requests, lists) {

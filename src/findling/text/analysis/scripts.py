@@ -35,6 +35,9 @@ class Remembered(dict[_Key, _Value]):
         return value
 
 
+_OTHERS = 3
+"""A text with so many letters for one that is not Latin has too few of those."""
+
 LONGEST_WORD = 128
 """Longer runs of letters are encoded data, not words: no search asks for them and each would be a new term."""
 
@@ -199,6 +202,14 @@ def is_unspaced(character: str) -> bool:
 def is_mostly_unspaced(text: str) -> bool:
     """Whether more than half of a text is written without spaces between its words."""
     return not text.isascii() and 2 * sum(map(len, compiled(_UNSPACED).findall(text))) > len(text)
+
+
+def has_other_letters(text: str) -> bool:
+    """Whether a third of the letters of a text are not Latin."""
+    if text.isascii():
+        return False
+    letters = [letter for letter in text if letter.isalpha()]
+    return _OTHERS * sum(letter > "\u024f" and not "\u1e00" <= letter <= "\u1eff" for letter in letters) > len(letters)
 
 
 def is_emoji(character: str) -> bool:

@@ -1,26 +1,31 @@
 """Words by their language: the inflected forms of a word, and small words that say nothing of what is asked.
 
-Snowball stems decide what is a form, one algorithm per script, and one per language
-in Latin letters. Stems never enter the index; they only group the words
-that are in it. A passage is no hit because it shares small words. They are rare in small collections, where BM25 takes
-them for telling: `how do I delete the index` found "I do". The language counts: `war` says nothing in German.
+Snowball stems decide what is a form, one algorithm per script, and one per language in Latin letters. Stems never
+enter the index; they only group the words that are in it. A passage is no hit because it shares small words. They are
+rare in small collections, where BM25 takes them for telling: `how do I delete the index` found "I do". The language
+counts: `war` says nothing in German.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
+from unicodedata import normalize
 
 from findling.domain.plans import LANGUAGES
 from findling.text.analysis.analysis import phrase_terms
+from findling.text.analysis.scripts import has_other_letters
 
 _LISTS = Path(__file__).with_name("data") / "function-words.txt"
-"""A line for each language, written by hand: terms that say nothing, words of requests, and letters that of these
-languages it alone has. Behind `*` are terms for all: `alsoEnglish` are small words of other languages that are words or
-parts of names in English, and tell no language. Behind `%` are words as they are written, for one module each."""
+"""A line for each language, written by hand: terms that say nothing, words of requests, letters that of these
+languages it alone has, and the accents of those terms where other words differ by accents alone (`té`). Behind `*` are
+terms for all: `alsoEnglish` are small words of other languages that are words or parts of names in English, and tell no
+language. Behind `%` are words as they are written, for one module each."""
 
 _ENGLISH = "english"
 
@@ -63,11 +68,18 @@ def _letters() -> dict[str, list[str]]:
     return {name: _rows()[name][2] for name in function_words()}
 
 
+@cache
+def _accented(language: str) -> frozenset[str]:
+    """The small words of a language that have accents, where these tell them from other words."""
+    return frozenset(chain.from_iterable(_rows()[language][3:]))
+
+
 def word_lists() -> dict[str, Any]:
     """All lists as JSON-ready values, for a page that searches by itself."""
     special = {name[1:]: parts[0] for name, parts in _rows().items() if name[0] == "*"}
     pairs = {name: sorted(listed(name)) for name in ("koreanPairs", "koreanEndings", "chineseSigns")}
-    return {"languages": function_words(), "letters": _letters(), **special, **pairs}
+    accented = {name: sorted(_accented(name)) for name in function_words()}
+    return {"languages": function_words(), "letters": _letters(), "accented": accented, **special, **pairs}
 
 
 def is_function_word(term: str) -> bool:
@@ -93,11 +105,15 @@ def told_language(text: str) -> str:
             continue
         if not word.isascii():
             votes.update([language for language, letters in _letters().items() if not set(letters).isdisjoint(word)])
-        for term in phrase_terms(word):
+        row = phrase_terms(word)
+        for term in row:
             # The `s` of `patient's` and the letter of `N-cadherin` are no words.
             is_cut = len(term) == 1 and word != term and not word.lower().startswith(f"{term}'")
-            languages = languages_by_word().get(term, ()) if not is_cut and term not in _special("alsoEnglish") else ()
-            votes.update(dict.fromkeys(languages, 1 if word.isascii() and term not in _special("asking") else 2))
+            known = languages_by_word().get(term, ()) if not is_cut and term not in _special("alsoEnglish") else ()
+            languages = [language for language in known if not _is_another_by_accents(word, language)]
+            # The accent of `l'arrière-plan` is not one of the `l`.
+            is_telling = term in _special("asking") or (len(row) == 1 and not word.isascii())
+            votes.update(dict.fromkeys(languages, 2 if is_telling else 1))
             own.update(dict.fromkeys(languages, 1 / max(len(languages), 1)))
     best = max(function_words(), key=lambda language: (votes[language], own[language]))
     if votes[best] > max(votes[_ENGLISH], 1):
@@ -139,17 +155,13 @@ def most_of_another(words: Collection[str], known: Mapping[str, frozenset[str]])
     return max(len(some & small) for language, small in known.items() if language != _ENGLISH)
 
 
-def has_other_letters(text: str) -> bool:
-    """Whether a third of the letters of a text are not Latin."""
-    if text.isascii():
-        return False
-    letters = [letter for letter in text if letter.isalpha()]
-    return _OTHERS * sum(letter > "\u024f" and not "\u1e00" <= letter <= "\u1eff" for letter in letters) > len(letters)
-
-
 def _is_plainly_written(word: str) -> bool:
-    """Whether a word is neither code nor a product: no digits, and capitals at its beginning or all over."""
-    return (word[1:].islower() or len(word) < 2 or word.isupper()) and not any(map(str.isdigit, word))
+    """Whether a word is neither code nor a product: no digits, and capitals at its beginning or all over.
+
+    Signs may stand before it (`¿Cómo`), and letters need no capitals (`कैसे`).
+    """
+    begin = next((at for at, letter in enumerate(word) if letter.isalpha()), 0)
+    return (word.isupper() or word[begin + 1 :] == word[begin + 1 :].lower()) and not any(map(str.isdigit, word))
 
 
 @cache
@@ -169,9 +181,6 @@ _LOOKED_UP, _SHARE, _MOST_HELD = 12, 3, 3
 """Small words of a language that are looked up in an index, its entries for one that they stand in, and languages that
 it holds at most: each takes a walk for each word of a question."""
 
-_OTHERS = 3
-"""A text with so many letters for one that is not Latin has too few of those."""
-
 _TELLING, _SHARED = 3, 3
 """Letters of a small word that tells a language, and languages that share one which does not tell English any more."""
 
@@ -190,7 +199,8 @@ def empty_words(words: Sequence[str]) -> list[bool]:
     is_begin = True  # `how do I What are`: a capital behind words of a request begins the question
     for at, (word, row) in enumerate(zip(words, rows, strict=True)):
         is_first = is_begin and rows[at - 1 : at] != [["the"]]
-        said.append(_is_empty(word, row, small) and not _is_name(word, is_first, lower, language))
+        is_small = _is_empty(word, row, small) and not _is_another_by_accents(word, language)
+        said.append(is_small and not _is_name(word, is_first, lower, language))
         is_begin = is_begin and (said[at] or requests.issuperset(row))
     for at in range(_request_end(rows, said, requests)):
         said[at] = True
@@ -215,6 +225,14 @@ def _is_empty(word: str, row: Sequence[str], empty: Collection[str]) -> bool:
     # One letter is the end of a contraction, or a name such as the language D.
     is_cut = len(row) > 1 and not word.isalnum()
     return bool(row) and "`" not in word and all(term in empty or (is_cut and len(term) == 1) for term in row)
+
+
+def _is_another_by_accents(word: str, language: str) -> bool:
+    """Whether accents were typed that no small word of the language has: `nền`, a ground, is no `nên`."""
+    if word.isascii() or not (known := _accented(language)):
+        return False
+    parts = re.findall(r"\w+", normalize("NFC", word.lower()))
+    return any(not part.isascii() and part not in known for part in parts)
 
 
 def _is_name(word: str, is_first: bool, lower: Sequence[bool], language: str) -> bool:

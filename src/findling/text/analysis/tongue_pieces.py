@@ -17,14 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.text.analysis.analysis import phrase_terms
-from findling.text.analysis.scripts import Remembered
-from findling.text.analysis.stemming import (
-    function_words,
-    has_other_letters,
-    most_of_another,
-    small_words,
-    telling_words,
-)
+from findling.text.analysis.scripts import Remembered, has_other_letters
+from findling.text.analysis.stemming import function_words, most_of_another, small_words, telling_words
 
 _PIECES = Path(__file__).with_name("data") / "tongue-pieces.txt.gz"
 

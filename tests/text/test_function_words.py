@@ -79,6 +79,7 @@ def test_names_and_words_of_another_language_stay(question: str, left: str) -> N
         ("Làm thế nào để thay đổi hình nền", "Làm thay đổi hình nền"),
         ("lam the nao de thay doi hinh nen", "lam thay doi hinh"),
         ("Ổ cứng ở đâu", "Ổ cứng"),
+        ("hình nền", "hình nền"),
         ("hur många dagar har ett år", "många dagar år"),
         ("¿Cómo se prepara el té verde", "prepara té verde"),
         ("quand cultiver du maïs", "cultiver maïs"),

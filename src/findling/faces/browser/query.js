@@ -159,17 +159,19 @@ function questionLanguage(words, rows, lists) {
   const own = {};
   const seen = new Set();
   for (const [at, row] of rows.entries()) {
-    const word = words[at].replaceAll("\u2019", "'");
+    const word = words[at].normalize("NFC").replaceAll("\u2019", "'");
     if (seen.has(word) || !isPlainlyWritten(word)) continue;
     seen.add(word);
-    for (const [one, letters] of Object.entries(lists.letters)) {
-      if ([...letters].some((letter) => word.includes(letter))) votes[one] = (votes[one] ?? 0) + 1;
-    }
+    const owners = Object.keys(lists.letters).filter((one) => lists.letters[one].some((letter) => word.includes(letter)));
+    for (const one of owners) votes[one] = (votes[one] ?? 0) + 1;
     for (const term of row) {
       const isCut = [...term].length === 1 && word !== term && !word.toLowerCase().startsWith(`${term}'`);
       if (isCut || lists.alsoEnglish.includes(term)) continue;
       const languages = Object.keys(lists.languages).filter(
-        (one) => lists.languages[one][0].includes(term) && !isAnotherByAccents(word, lists.accented[one]),
+        (one) =>
+          (!owners.length || owners.includes(one)) &&
+          lists.languages[one][0].includes(term) &&
+          !isAnotherByAccents(word, lists.accented[one]),
       );
       const isTelling = lists.asking.includes(term) || (row.length === 1 && !isAscii(word));
       for (const one of languages) {

@@ -1,9 +1,8 @@
 """Words by their language: the inflected forms of a word, and small words that say nothing of what is asked.
 
 Snowball stems decide what is a form, one algorithm per script, and one per language in Latin letters. Stems never
-enter the index; they only group the words that are in it. A passage is no hit because it shares small words. They are
-rare in small collections, where BM25 takes them for telling: `how do I delete the index` found "I do". The language
-counts: `war` says nothing in German.
+enter the index. A passage is no hit because it shares small words. They are rare in small collections, where BM25 takes
+them for telling: `how do I delete the index` found "I do". The language counts: `war` says nothing in German.
 """
 
 from __future__ import annotations
@@ -100,17 +99,17 @@ def told_language(text: str) -> str:
     more than English has.
     """
     votes, own = Counter[str](), Counter[str]()
-    for word in dict.fromkeys(text.replace("\u2019", "'").split()):
+    for word in dict.fromkeys(normalize("NFC", text.replace("\u2019", "'")).split()):
         if not _is_plainly_written(word):
             continue
-        if not word.isascii():
-            votes.update([language for language, letters in _letters().items() if not set(letters).isdisjoint(word)])
+        owners = [] if word.isascii() else [one for one, own in _letters().items() if not set(own).isdisjoint(word)]
+        votes.update(owners)
         row = phrase_terms(word)
         for term in row:
             # The `s` of `patient's` and the letter of `N-cadherin` are no words.
             is_cut = len(term) == 1 and word != term and not word.lower().startswith(f"{term}'")
             known = languages_by_word().get(term, ()) if not is_cut and term not in _special("alsoEnglish") else ()
-            languages = [language for language in known if not _is_another_by_accents(word, language)]
+            languages = [one for one in owners or known if one in known and not _is_another_by_accents(word, one)]
             # The accent of `l'arrière-plan` is not one of the `l`.
             is_telling = term in _special("asking") or (len(row) == 1 and not word.isascii())
             votes.update(dict.fromkeys(languages, 2 if is_telling else 1))

@@ -81,6 +81,21 @@ def test_gibberish_finds_nothing(engine: findling.Engine) -> None:
     assert not engine.search("xyzzy quux plugh").hits
 
 
+def test_gibberish_in_other_letters_finds_nothing(tmp_path: Path, settings: findling.Settings) -> None:
+    """Some of 400 passages were near it: letters have vectors, too."""
+    words = "клавиатура экран Drucker Tastatur réseau écran बटन खिड़की ordinateur Netzwerk المفتاح शब्द".split()
+    root = tmp_path / "words"
+    root.mkdir()
+    for number in range(400):
+        text = " ".join(words[number * step % len(words)] for step in (1, 3, 5, 7, 11))
+        (root / f"{number}.txt").write_text(f"{text} {number}\n", encoding="utf-8")
+    with findling.open(root, settings=settings) as engine:
+        engine.index()
+        for question in ("жщцфы пркстнл вфгхц", "qwrtzüßöä xyfghßö", "कखगघङचछ टठडढण", "ضصثقف غعهخح"):
+            assert not engine.search(question).hits, question
+        assert engine.search("экран клавиатура").hits
+
+
 def test_scores_fall_and_parts_add_up(engine: findling.Engine) -> None:
     engine.index()
     engine.refine()

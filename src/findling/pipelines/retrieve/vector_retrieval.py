@@ -262,19 +262,21 @@ def find_by_meaning(
     The query may be of the kind `passage`. `held` are the words of it that the index holds, whatever a model knows.
     Raises ModelError when the query cannot be turned into a vector, MemoryError where a limit leaves too little of it.
     """
+    from findling.text.analysis.tongue_pieces import knows_a_word
     from findling.text.analysis.wordpieces import known_share
 
     _require_memory()
     is_foreign = bool(spaces) and _is_foreign(query)
     # Words that an English vocabulary cuts into letters may well be words of another language.
-    known = 1.0 if is_foreign else _UNKNOWN + (1 - _UNKNOWN) * known_share(query, held)
+    share = known_share(query, held) if not is_foreign else 1.0
+    known = 0.0 if is_foreign and not knows_a_word(query, held) else _UNKNOWN + (1 - _UNKNOWN) * share
     found: dict[int, Evidence] = {}
     queries = []
     for space in spaces:
         vector = query_vector(space.embedder, query, kind)
         hits = space.leg.search(vector, limit, allowed=allowed, also=also)
-        share = known if space.embedder.languages.startswith("English") else 1.0
-        asked = SpaceQuery(space, vector, *_usual(hits, space), share, ACROSS if is_foreign else FOREIGN)
+        told = known if space.embedder.languages.startswith("English") else 1.0
+        asked = SpaceQuery(space, vector, *_usual(hits, space), told, ACROSS if is_foreign else FOREIGN)
         queries.append(asked)
         # A chunk that is both near and asked for by name has one cosine.
         fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}

@@ -28,6 +28,11 @@ def test_a_text_in_two_languages_has_both() -> None:
     assert set(told_languages(TEXTS["english"] * 40 + TEXTS["german"] * 20)) == {"english", "german"}
 
 
+def test_minutes_of_one_page_in_two_languages_have_both() -> None:
+    """The first 300 characters told the language of 860."""
+    assert set(told_languages(TEXTS["german"] * 5 + "\n\n" + TEXTS["english"] * 5)) == {"english", "german"}
+
+
 def test_a_few_foreign_words_are_no_language_of_a_text() -> None:
     assert told_languages(TEXTS["english"] * 80 + TEXTS["german"]) == ("english",)
 

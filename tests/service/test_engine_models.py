@@ -99,3 +99,20 @@ def test_the_fast_model_reads_where_it_is_wanted(tmp_path: Path, tree: Path) -> 
         assert engine.status().meaning["model"] == "reader"
     with findling.open(tree, settings=fast.override({"semantic.model": "minilm"}, "test")) as engine:
         assert engine.status().meaning["model"] == "minilm"
+
+
+@pytest.mark.parametrize("is_fast", [False, True])
+def test_old_vectors_serve_when_semantic_fast_changes(tmp_path: Path, tree: Path, is_fast: bool) -> None:
+    """`auto` was another model then, so the vectors of a whole index counted for nothing until it was read again."""
+    before = settings_with(tmp_path, "auto").override({"semantic.fast": is_fast}, "test")
+    with findling.open(tree, settings=before) as engine:
+        engine.index()
+        engine.refine()
+        old = engine.status().meaning["model"]
+    with findling.open(tree, settings=before.override({"semantic.fast": not is_fast}, "test")) as engine:
+        new = engine.status().meaning["model"]
+        answer = engine.search("sleepy cat", mode="semantic")
+        assert (answer.hits[0].path, answer.meaning["model"], answer.meaning["coverage"]) == ("nap.md", old, 1.0)
+        assert [note.what for note in answer.degraded] == [f"{old} serves until {new} has read as much"]
+        engine.refine()
+        assert engine.search("sleepy cat", mode="semantic").meaning["model"] == new

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 import findling
 from findling.domain.results import SearchAnswer
+from findling.models.local.onnx_models import OnnxReranker
 from findling.ranking import evidence
 from findling.ranking.evidence import judge_weight
 from findling.service.engine.engine import Viewer
 from tests.models.test_onnx_models import save_reranker, save_tokenizer
+from tests.processes import in_time
 
 QUESTION = "What does the dog do all day?"
 NOTES = {
@@ -66,6 +70,34 @@ def test_it_is_asked_where_there_is_time(engine: findling.Engine) -> None:
     assert judged(engine.search(QUESTION, patient=True, quick=True)) == []
     stages = dict(Viewer(engine).search_in_stages(QUESTION))
     assert (judged(stages["candidates"]), stages["reranked"].hits[0].path) == ([], "day.md")
+
+
+def test_a_judge_has_a_part_of_the_time(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took all 10 s on a busy machine: the second stage put one hit by words alone in the place of a page."""
+    for number in range(5):
+        (tree / f"more{number}.md").write_text(f"What does dog {number} do all day? It has {number} bones.\n")
+    is_enough = Event()
+
+    def rerank(judge: OnnxReranker, query: str, texts: Sequence[str]) -> list[float]:
+        calls.append(len(texts))
+        if len(calls) > 1:
+            is_enough.wait()
+        return [0.5] * len(texts)
+
+    def ask(seconds: float) -> None:
+        calls.clear()
+        late = engine.search(QUESTION, patient=True, timeout_s=seconds)
+        assert (len(late.hits), len(judged(late)), late.strategy) == (8, 4, "hybrid")
+        assert [note.what for note in late.degraded] == ["there was time to judge 4 of the best 8 hits"]
+
+    calls: list[int] = []
+    monkeypatch.setattr(OnnxReranker, "rerank", rerank)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with findling.open(tree, settings=settings_with(tree)) as engine:
+        engine.index()
+        engine.search(QUESTION)
+        in_time(ask, 3.0)
+    is_enough.set()
 
 
 def test_the_receipt_says_who_judged_and_what_it_moved(engine: findling.Engine) -> None:

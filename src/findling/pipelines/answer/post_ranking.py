@@ -5,13 +5,15 @@ Scores never rise from one hit to the next, whatever the steps do.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from findling.domain.backends import GRAPH
-from findling.domain.budgets import current_budget
-from findling.domain.errors import ModelError
+from findling.domain.budgets import current_budget, finished_by
+from findling.domain.errors import ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Step
@@ -180,8 +182,32 @@ def _ask(reranker: Reranker, entries: Sequence[Ranked], context: StepContext) ->
     new = [entry.stored for entry in named if entry.stored.chunk.cid not in context.verdicts]
     new = [stored for stored in new if not reranker.host or may_send(stored.resource)]
     texts = [passage(one.resource, one.chunk.heading, _window(one, context.asked), one.chunk.cid) for one in new]
-    verdicts = reranker.rerank(context.question.text, texts) if texts else []
-    context.verdicts |= zip([stored.chunk.cid for stored in new], verdicts, strict=True)
+    verdicts = _verdicts_in_time(reranker, texts, context) if texts else []
+    context.verdicts |= zip([stored.chunk.cid for stored in new], verdicts, strict=False)
+
+
+_SHARE = 0.7
+"""Share of the time left that a judge may take: an answer that is late has words alone, and a shorter page."""
+
+
+def _verdicts_in_time(reranker: Reranker, texts: Sequence[str], context: StepContext) -> list[float]:
+    """The verdicts on as many of the best texts as there is time for. Raises ModelError when the judge fails."""
+    budget, query = current_budget(), context.question.text
+    if budget.deadline is None:
+        return reranker.rerank(query, texts)
+    # A ranking that is made again, of more candidates, has no further time for it.
+    now = time.perf_counter()
+    context.judge_until = context.judge_until or now + _SHARE * (budget.deadline - now)
+    at_once = len(texts) if reranker.host else max(os.cpu_count() or 1, 4)
+    verdicts: list[float] = []
+    for start in range(0, len(texts), at_once):
+        try:
+            judge = partial(reranker.rerank, query, texts[start : start + at_once])
+            verdicts += finished_by(context.judge_until, judge)
+        except OverdueError:
+            budget.refuse(f"there was time to judge {len(verdicts)} of the best {len(texts)} hits")
+            break
+    return verdicts
 
 
 def _window(stored: StoredChunk, asked: HighlightSpec | None) -> str:

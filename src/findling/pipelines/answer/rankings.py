@@ -151,14 +151,14 @@ class StepContext:
 
     The ranking was made of `candidates`, and `is_settled` says that more of them would not change its top. For the
     `unread` passages there was no time. `verdicts` are what a judge has said, by chunk; `is_refuted` says that it finds
-    all far off. `now` is in seconds since the epoch, `None` the present.
+    all far off; it has time until `judge_until`, once set. `now` is in seconds since the epoch, `None` the present.
     """
 
     def __init__(
         self, legs: Retrievers | None, question: AnalyzedQuery, meaning: Meaning, wanted: int, now: float | None = None
     ) -> None:
         self.legs, self.question, self.plan, self.meaning = legs, question, question.plan, meaning
-        self.wanted, self.now = wanted, now
+        self.wanted, self.now, self.judge_until = wanted, now, 0.0
         self.least = question.plan.min_score
         self.verdicts: dict[int, float] = {}
         self.again(())

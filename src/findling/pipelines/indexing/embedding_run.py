@@ -151,8 +151,7 @@ def account_of(store: TruthStore, model: str, *, is_running: bool, is_usual: boo
     Where it is not `is_usual` that it reads in the background, nothing waits for power.
     """
     covered, chunks = store.coverage(model) if model else (0, 0)
-    is_through = covered < chunks and store.get_meta(READ_UP_TO + model) == str(store.seq())
-    left = 0 if is_through else chunks - covered
+    left = 0 if covered < chunks and is_through(store, model) else chunks - covered
     speed = float(store.get_meta(_PACE + model) or 0) if is_running and left else 0.0
     return {
         "read": covered,
@@ -163,6 +162,11 @@ def account_of(store: TruthStore, model: str, *, is_running: bool, is_usual: boo
         "seconds_left": round(left / speed) if speed else None,
         "waiting": "the machine runs on battery" if left and is_usual and not is_running and is_on_battery() else "",
     }
+
+
+def is_through(store: TruthStore, model: str) -> bool:
+    """Whether a run of a model over all of this has come to its end: what it has not read then is kept from it."""
+    return store.get_meta(READ_UP_TO + model) == str(store.seq())
 
 
 def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[bytes, bytes]:

@@ -24,7 +24,7 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.models.ports import Embedder, Reranker
-from findling.pipelines.indexing.embedding_run import READ_UP_TO
+from findling.pipelines.indexing.embedding_run import READ_UP_TO, is_through
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
@@ -63,7 +63,7 @@ class WorkspaceVectors:
         self._legs: dict[str, InstantLeg | RefinedLeg] = {}
         self._legs_of: TruthStore | None = None
         self._guard = threading.RLock()
-        self._embedders: dict[str, Embedder | None] = {}
+        self._embedders: dict[str, Embedder | None] = {}  # by fingerprint; the chosen one without
         self._judge: Reranker | None = None
         self._read: deque[tuple[str, Mapping[bytes, bytes], Sequence[int]]] = deque(maxlen=_MOST_READ)
 
@@ -115,14 +115,10 @@ class WorkspaceVectors:
             instant=instant_embedder() if self._settings["semantic.instant"] else None,
             spare=partial(self._instant_spaces, store, lacking),
             judge=partial(self._or_note, get=self._reranker),
-            reader=chosen.name if chosen is not None and coverage < 1 and not self._is_through(store, chosen) else "",
+            reader=chosen.name if chosen and coverage < 1 and not is_through(store, chosen.fingerprint) else "",
             in_background=self._settings["semantic.refine"] == "background",
             degraded=tuple(notes),
         )
-
-    def _is_through(self, store: TruthStore, model: Embedder) -> bool:
-        """Whether a model elsewhere has read all that it may be sent: the rest is private, and stays unread."""
-        return bool(model.host) and store.get_meta(READ_UP_TO + model.fingerprint) == str(store.seq())
 
     def _note_read(self, model: str, vectors: Mapping[bytes, bytes], unread: Sequence[int]) -> None:
         self._read.append((model, vectors, unread))
@@ -305,12 +301,10 @@ class WorkspaceVectors:
 
     # Models
 
-    def _embedder(self, chosen: str | None = None) -> Embedder | None:
-        spec = chosen or self._settings["semantic.model"]
-        settings = self._settings.override({"semantic.model": spec}, "vectors in use") if chosen else self._settings
-        if spec not in self._embedders:
-            self._embedders[spec] = self._models.embedder(settings)
-        return self._embedders[spec]
+    def _embedder(self) -> Embedder | None:
+        if "" not in self._embedders:
+            self._embedders[""] = self._models.embedder(self._settings)
+        return self._embedders[""]
 
     def _reranker(self) -> Reranker | None:
         # One may be pulled while a daemon runs.
@@ -326,9 +320,10 @@ class WorkspaceVectors:
         best, most = model, covered
         for fingerprint, others in store.coverages().items():
             if others > most and (chosen_by := store.get_meta(_CHOSEN_BY + fingerprint)):
-                earlier = self._or_note([], partial(self._embedder, chosen_by))
+                if fingerprint not in self._embedders:
+                    self._embedders[fingerprint] = self._models.earlier(self._settings, chosen_by, fingerprint)
                 # A provider that is not chosen any more is sent nothing, not even a query.
-                if earlier is not None and earlier.in_process and earlier.fingerprint == fingerprint:
+                if (earlier := self._embedders[fingerprint]) is not None and earlier.in_process:
                     best, most = earlier, others
         return best, most / chunks
 

@@ -7,11 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from findling.domain.errors import FindlingError, InvalidValueError, ModelNotFoundError
+from findling.domain.errors import (
+    FindlingError,
+    InvalidValueError,
+    MissingExtraError,
+    ModelError,
+    ModelNotFoundError,
+)
 from findling.domain.resources import Resource
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER, FAST_EMBEDDER
 from findling.models.locating import ModelFiles, locate
@@ -176,6 +183,18 @@ class ModelTable:
         """The embedder that `semantic.model` names. Raises as `choose_embedder` does."""
 
         return self._chosen(choose_embedder, settings)
+
+    def earlier(self, settings: Settings, chosen_by: str, fingerprint: str) -> Embedder | None:
+        """The model that made these vectors when this value of `semantic.model` chose one; none that is not here."""
+        # `auto` follows semantic.fast, and was MiniLM for both of its values up to 0.8.
+        names = [DEFAULT_EMBEDDER.name, FAST_EMBEDDER.name] if chosen_by == "auto" else [chosen_by]
+        for name, is_fast in product(names, (False, True)):
+            own = {"semantic.model": name, "semantic.fast": is_fast}
+            with suppress(MissingExtraError, ModelError, InvalidValueError):
+                model = self.embedder(settings.override(own, "vectors in use"))
+                if model is not None and model.fingerprint == fingerprint:
+                    return model
+        return None
 
     def reranker(self, settings: Settings) -> Reranker | None:
         """The reranker that `rerank.model` names. Raises as `choose_reranker` does."""

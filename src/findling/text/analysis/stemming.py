@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
@@ -48,10 +48,20 @@ def _special(name: str) -> frozenset[str]:
 @cache
 def languages_by_word() -> dict[str, list[str]]:
     """Term → the languages in which it says nothing."""
+    return _by_word({language: words for language, (words, _) in function_words().items()})
+
+
+@cache
+def languages_by_telling_word() -> dict[str, list[str]]:
+    """The same for the words of `telling_words`."""
+    return _by_word(telling_words())
+
+
+def _by_word(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     known: dict[str, list[str]] = {}
-    for language, (words, _) in function_words().items():
-        for term in words:
-            known.setdefault(term, []).append(language)
+    for language, words in rows.items():
+        for word in words:
+            known.setdefault(word, []).append(language)
     return known
 
 
@@ -148,10 +158,11 @@ def is_foreign_by_looks(text: str) -> bool:
     return has_other_letters(text) or question_language(text) != _ENGLISH
 
 
-def most_of_another(words: Collection[str], known: Mapping[str, frozenset[str]]) -> int:
-    """The most words that one language has, English aside."""
-    some = languages_by_word().keys() & words  # a handful: each language looks at these only
-    return max(len(some & small) for language, small in known.items() if language != _ENGLISH)
+def most_of_another(words: Collection[str], known: Mapping[str, Sequence[str]]) -> int:
+    """The most words that one language has, English aside; `known` tells the languages of a word."""
+    # A handful: to ask each of 43 languages for them took an eighth of a page of 100 hits.
+    said = Counter(chain.from_iterable(map(known.__getitem__, known.keys() & words)))
+    return max([count for language, count in said.items() if language != _ENGLISH], default=0)
 
 
 def _is_plainly_written(word: str) -> bool:

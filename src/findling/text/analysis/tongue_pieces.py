@@ -19,8 +19,9 @@ from typing import NamedTuple
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.analysis.scripts import Remembered, has_other_letters
 from findling.text.analysis.stemming import (
-    function_words,
     is_function_word,
+    languages_by_telling_word,
+    languages_by_word,
     most_of_another,
     small_words,
     telling_words,
@@ -138,7 +139,7 @@ def is_foreign_passage(text: str) -> bool:
         if english < _FEW and _ACCENTED * accented >= len(begin):
             return True
         words.update(phrase_terms(begin))
-    others = most_of_another(words, telling_words())
+    others = most_of_another(words, languages_by_telling_word())
     if others > english and others >= min(max(len(words) // _PART, 2), _NEEDED):
         return True
     return not english and small_words_told(words)[1] >= max(_SMALL_WORDS, len(words) // _CROWDED)
@@ -150,7 +151,7 @@ def small_words_told(words: Collection[str]) -> tuple[bool, int]:
     `le`, `la` and `sur` tell no language by themselves; three of them do.
     """
     words = {word for word in words if len(word) > 1}
-    others = most_of_another(words, {language: small_words(language)[0] for language in function_words()})
+    others = most_of_another(words, languages_by_word())
     is_more = others > len(words & small_words("english")[0])
     return not words.isdisjoint(telling_words()["english"]), others if is_more else 0
 

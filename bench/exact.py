@@ -28,7 +28,7 @@ from bench.corpus import make_tree
 from findling.domain.queries import Filters, Pattern
 from findling.domain.resources import Resource
 from findling.pipelines.retrieve.legs import Retrievers
-from findling.pipelines.retrieve.pattern_matches import find_matches, narrowed
+from findling.pipelines.retrieve.pattern_matches import KnownTexts, find_matches, narrowed
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.stores.filesystem import file_size
@@ -107,7 +107,7 @@ def _measure(folder: Path, texts: list[str], rounds: int) -> None:
 def _files(engine: Engine, pattern: Pattern) -> set[str]:
     """The texts in which the pattern is found, as a search finds them, but for the lookup of their names."""
     legs = engine.opened.at()
-    found, _ = find_matches(legs, pattern, Filters(), {})
+    found, _ = find_matches(legs, pattern, Filters(), KnownTexts({}, {}))
     return {resource.rid for resource in legs.store.resources_of(list(found)).values()}
 
 

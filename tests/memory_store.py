@@ -124,9 +124,11 @@ class MemoryStore:
                 known = resource.rid, resource.path, resource.visibility, b"" if mark is None else mark.digest
                 yield StoredText(number, *known, text)
 
-    def chunk_spans(self, number: int) -> list[tuple[int, int, int]]:
-        held = [chunk for _, document in self.documents([number]) for chunk in document.chunks]
-        return sorted(((chunk.cid, chunk.start, chunk.end) for chunk in held), key=lambda span: span[1])
+    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
+        return {
+            number: sorted(((one.cid, one.start, one.end) for one in document.chunks), key=lambda span: span[1])
+            for number, document in self.documents(numbers)
+        }
 
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         state = self._state

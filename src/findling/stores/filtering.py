@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any as Value
 from typing import NamedTuple, TypeVar
 
@@ -114,6 +114,7 @@ def languages_in(node: Field | Range) -> Field | None:
     return Field("language", values) if (values := spoken(node.values)) else None
 
 
+@cache
 def held_in(name: str) -> tuple[str, str, str]:
     """The attribute, its key and the kind of a property of resources. Raises InvalidValueError for any other."""
     known = PROPERTIES.get(name)

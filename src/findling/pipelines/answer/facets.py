@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from findling.domain.budgets import MOST_CANDIDATES
@@ -40,7 +40,7 @@ class Facets(NamedTuple):
 
 def check_facets(names: Iterable[str]) -> None:
     """Raises InvalidValueError for a property that cannot be counted."""
-    for name in names:
+    for name in dict.fromkeys(names):
         if name not in FACETS:
             raise InvalidValueError(f"there is no facet {name!r}", hint=f"one of {', '.join(FACETS)}")
 
@@ -84,12 +84,9 @@ def count_facets(resources: Iterable[Resource], names: Sequence[str], below: str
 
     A resource without a value is not counted, one with several counts for each.
     """
-    counters: dict[str, Counter[str]] = {name: Counter() for name in names}
-    for resource in resources:
-        for name, counter in counters.items():
-            counter.update(set(_values(resource, name, below)))
-    counts, notes = {}, []
-    for name, counter in counters.items():
+    listed, counts, notes = list(resources), {}, []
+    for name in dict.fromkeys(names):
+        counter = Counter(chain.from_iterable(set(_values(resource, name, below)) for resource in listed))
         counts[name] = dict(islice(_most_first(counter).items(), MOST_VALUES))
         if len(counter) > MOST_VALUES:
             notes.append(f"facet {name} tells the {MOST_VALUES} most frequent of {len(counter):,} values")

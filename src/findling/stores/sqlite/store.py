@@ -16,13 +16,14 @@ from findling.stores.rows import (
     FINGERPRINT_COLUMNS,
     RESOURCE_COLUMNS,
     Row,
+    by_resource,
     skipped_row,
     to_resource,
     to_skipped,
     to_visibility,
 )
 from findling.stores.sqlite import schema
-from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly, fit_cache
+from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly, fit_cache, rows_in
 from findling.stores.sqlite.loads import load_chunks, load_counts, load_documents, load_resources, load_texts
 from findling.stores.sqlite.records import SqliteRecords
 from findling.stores.sqlite.vectors import SqliteVectors
@@ -171,12 +172,10 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
                 found = load_texts(connection, batch)
             yield from (found[number] for number in batch if number in found)
 
-    def chunk_spans(self, number: int) -> list[tuple[int, int, int]]:
+    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
+        spans = 'SELECT resource, cid, start, "end" FROM chunks WHERE resource IN ({}) ORDER BY start, cid'
         with self._connections.glancing() as connection:
-            rows = connection.execute(
-                'SELECT cid, start, "end" FROM chunks WHERE resource = ? ORDER BY start, cid', (number,)
-            )
-            return rows.fetchall()
+            return by_resource(rows_in(connection, spans, numbers))
 
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         if among is not None:

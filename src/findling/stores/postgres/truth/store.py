@@ -28,7 +28,7 @@ from findling.stores.postgres.truth.writes import (
     load_changes,
     put_documents,
 )
-from findling.stores.rows import FINGERPRINT_COLUMNS, RESOURCE_COLUMNS, to_resource, to_visibility
+from findling.stores.rows import FINGERPRINT_COLUMNS, RESOURCE_COLUMNS, by_resource, to_resource, to_visibility
 from findling.stores.validation import batched
 
 if TYPE_CHECKING:
@@ -207,11 +207,9 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
             found = load_texts(self._connections, batch)
             yield from (found[number] for number in batch if number in found)
 
-    def chunk_spans(self, number: int) -> list[tuple[int, int, int]]:
-        rows = self._all(
-            'SELECT cid, start, "end" FROM findling.chunks WHERE ws = %s AND resource = %s ORDER BY start, cid', number
-        )
-        return [(cid, start, end) for cid, start, end in rows]
+    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
+        spans = 'SELECT resource, cid, start, "end" FROM findling.chunks WHERE ws = %s AND resource = ANY(%s)'
+        return by_resource(self._all(f"{spans} ORDER BY start, cid", bigints(numbers)))
 
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         if among is None:

@@ -175,6 +175,24 @@ def test_what_nobody_needs_any_more_goes_by_itself(
         assert store.coverage("m") == (6, 6)
 
 
+def test_the_log_of_files_that_are_rewritten_again_and_again_does_not_grow(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    backend = backend_of(postgres.place(), tmp_path / "here")
+    backend.create_store()
+    with closing(backend.open_store()) as store:
+        for turn in range(40):
+            backend.identify(store)
+            store.write([line_document(f"r{number}", [f"line {turn} of {number}"]) for number in range(100)])
+            backend.settle(store)
+        # Of 4,000 changes the latest 1,000 to 2,000 are left, each with a chunk that it has dropped.
+        ((dropped,),) = store.connections.rows(
+            "SELECT count(*) FROM findling.dropped WHERE ws = %s", (store.connections.ws,)
+        )
+        assert 1_000 <= dropped <= 2_000
+        assert store.seq() - store.log_floor() == dropped
+
+
 def test_a_damaged_store_is_put_aside_and_a_dropped_one_is_gone(postgres: PostgresServer, tmp_path: Path) -> None:
     backend = backend_of(postgres.place(), tmp_path / "here")
     assert backend.put_store_aside() is None

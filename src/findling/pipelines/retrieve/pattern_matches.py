@@ -238,9 +238,8 @@ def _matches(pattern: Pattern, nature: _Nature, text: str, low: str) -> Iterator
             times, literals = count, run
         if not times:
             return iter(())
-    expression = compile_pattern(pattern)
-    if not nature.folds or text.isascii():
-        text, expression = low, compile_folded(pattern)
+    is_low = not nature.folds or text.isascii()
+    text, expression = (low, compile_folded(pattern)) if is_low else (text, compile_pattern(pattern))
     if not literals or times * nature.gap > len(text):
         found = expression.finditer(text)
         return filter(methodcaller("group"), found) if nature.may_be_empty else found

@@ -124,11 +124,9 @@ class MemoryStore:
                 known = resource.rid, resource.path, resource.visibility, b"" if mark is None else mark.digest
                 yield StoredText(number, *known, text)
 
-    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
-        return {
-            number: sorted(((one.cid, one.start, one.end) for one in document.chunks), key=lambda span: span[1])
-            for number, document in self.documents(numbers)
-        }
+    def chunk_spans(self, numbers: Collection[int]) -> list[tuple[int, int, int, int]]:
+        held = [(number, one) for number, document in self.documents(numbers) for one in document.chunks]
+        return sorted(((number, one.cid, one.start, one.end) for number, one in held), key=lambda span: span[2])
 
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         state = self._state

@@ -94,8 +94,8 @@ class ReadStore(Protocol):
     def texts(self, numbers: Iterable[int]) -> Iterator[StoredText]:
         """The texts of those resources that exist among `numbers`, in the order of these."""
 
-    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
-        """By resource the id, the start and the end of each chunk, in the order of their starts."""
+    def chunk_spans(self, numbers: Collection[int]) -> list[tuple[int, int, int, int]]:
+        """The resource, the id, the start and the end of each chunk of some resources, in the order of their starts."""
 
     def matching(self, filters: Filters) -> Iterable[int]:
         """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""

@@ -95,14 +95,6 @@ def to_chunk(row: Sequence[Any]) -> Chunk:
     return Chunk(cid, digest, ordinal, start, end, line_start, line_end, headings, known)
 
 
-def by_resource(rows: Iterable[tuple[int, int, int, int]]) -> dict[int, list[tuple[int, int, int]]]:
-    """The spans of chunks in rows that begin with the number of their resource."""
-    found: dict[int, list[tuple[int, int, int]]] = {}
-    for number, cid, start, end in rows:
-        found.setdefault(number, []).append((cid, start, end))
-    return found
-
-
 def dropped_chunks(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of_them: bool) -> set[int]:
     """The stored chunks that legs must forget: they vanished, or what legs index of them changed."""
     if all_of_them:

@@ -279,12 +279,14 @@ def _in_chunks(
     legs: Retrievers, matched: Mapping[int, Sequence[tuple[int, int]]], chunks: dict[int, list[tuple[int, int, int]]]
 ) -> dict[int, int]:
     """The chunks, or the first ones of their pages, with the number of their matches, by matches in whole texts."""
-    chunks |= legs.store.chunk_spans([number for number in matched if number not in chunks])
+    missing = [number for number in matched if number not in chunks]
+    chunks |= {number: [] for number in missing}
+    for number, cid, start, end in legs.store.chunk_spans(missing):
+        chunks[number].append((cid, start, end))
     found = dict[int, int]()
     for number, spans in matched.items():
-        of_text = chunks.get(number, [])
-        counts = dict(_counted(of_text, spans))
-        found |= {of_text[0][0]: sum(counts.values())} if counts and legs.keyword.unit == "page" else counts
+        counts = dict(_counted(chunks[number], spans))
+        found |= {chunks[number][0][0]: sum(counts.values())} if counts and legs.keyword.unit == "page" else counts
     return found
 
 

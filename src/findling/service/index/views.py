@@ -85,7 +85,7 @@ class VisibleStore:
             if self._rights.may_see(one.rid, one.path, one.visibility):
                 yield one._replace(visibility=None)
 
-    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
+    def chunk_spans(self, numbers: Collection[int]) -> list[tuple[int, int, int, int]]:
         return self._store.chunk_spans([number for number in numbers if number in self._numbers])
 
     def matching(self, filters: Filters) -> list[int]:

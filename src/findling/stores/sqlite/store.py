@@ -16,7 +16,6 @@ from findling.stores.rows import (
     FINGERPRINT_COLUMNS,
     RESOURCE_COLUMNS,
     Row,
-    by_resource,
     skipped_row,
     to_resource,
     to_skipped,
@@ -172,10 +171,10 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
                 found = load_texts(connection, batch)
             yield from (found[number] for number in batch if number in found)
 
-    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
+    def chunk_spans(self, numbers: Collection[int]) -> list[tuple[int, int, int, int]]:
         spans = 'SELECT resource, cid, start, "end" FROM chunks WHERE resource IN ({}) ORDER BY start, cid'
         with self._connections.glancing() as connection:
-            return by_resource(rows_in(connection, spans, numbers))
+            return list(rows_in(connection, spans, numbers))
 
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         if among is not None:

@@ -29,7 +29,7 @@ from findling.stores.postgres.truth.writes import (
     load_changes,
     put_documents,
 )
-from findling.stores.rows import FINGERPRINT_COLUMNS, RESOURCE_COLUMNS, by_resource, to_resource, to_visibility
+from findling.stores.rows import FINGERPRINT_COLUMNS, RESOURCE_COLUMNS, to_resource, to_visibility
 from findling.stores.validation import batched
 
 if TYPE_CHECKING:
@@ -212,9 +212,9 @@ class PostgresStore(PostgresKeptVectors, AbstractContextManager["PostgresStore"]
             found = load_texts(self._connections, batch)
             yield from (found[number] for number in batch if number in found)
 
-    def chunk_spans(self, numbers: Collection[int]) -> dict[int, list[tuple[int, int, int]]]:
+    def chunk_spans(self, numbers: Collection[int]) -> list[tuple[int, int, int, int]]:
         spans = 'SELECT resource, cid, start, "end" FROM findling.chunks WHERE ws = %s AND resource = ANY(%s)'
-        return by_resource(self._all(f"{spans} ORDER BY start, cid", bigints(numbers)))
+        return self._all(f"{spans} ORDER BY start, cid", bigints(numbers))
 
     def rights(self, since: int = 0, *, among: Collection[int] | None = None) -> list[Right]:
         if among is None:

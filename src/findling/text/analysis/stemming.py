@@ -48,16 +48,11 @@ def _special(name: str) -> frozenset[str]:
 @cache
 def languages_by_word() -> dict[str, list[str]]:
     """Term → the languages in which it says nothing."""
-    return _by_word({language: words for language, (words, _) in function_words().items()})
+    return by_word({language: words for language, (words, _) in function_words().items()})
 
 
-@cache
-def languages_by_telling_word() -> dict[str, list[str]]:
-    """The same for the words of `telling_words`."""
-    return _by_word(telling_words())
-
-
-def _by_word(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def by_word(rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Word → those whose rows hold it."""
     known: dict[str, list[str]] = {}
     for language, words in rows.items():
         for word in words:
@@ -156,13 +151,6 @@ def held_languages(frequency: Callable[[str], int], entries: int) -> tuple[str, 
 def is_foreign_by_looks(text: str) -> bool:
     """Whether the letters of a question, or its small words, are those of another language than English."""
     return has_other_letters(text) or question_language(text) != _ENGLISH
-
-
-def most_of_another(words: Collection[str], known: Mapping[str, Sequence[str]]) -> int:
-    """The most words that one language has, English aside; `known` tells the languages of a word."""
-    # A handful: to ask each of 43 languages for them took an eighth of a page of 100 hits.
-    said = Counter(chain.from_iterable(map(known.__getitem__, known.keys() & words)))
-    return max([count for language, count in said.items() if language != _ENGLISH], default=0)
 
 
 def _is_plainly_written(word: str) -> bool:

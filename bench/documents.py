@@ -6,9 +6,11 @@ import datetime
 import importlib
 import random
 import zlib
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
-__all__ = ["make_documents", "pdf_bytes"]
+__all__ = ["escaped", "make_documents", "pdf_bytes", "pdf_of"]
 
 _SYLLABLES = (
     "ba be bi bo bu da de di do du ka ke ki ko ku la le li lo lu ma me mi mo mu na ne ni no nu ra re ri ro".split()
@@ -47,16 +49,21 @@ class _Writer:
 
 def pdf_bytes(pages: list[list[str]]) -> bytes:
     """A PDF whose pages show the given lines of Latin text, one below the other."""
+    shown = ("".join(f"({escaped(line)}) Tj T*\n" for line in lines) for lines in pages)
+    return pdf_of([f"BT /F1 9 Tf 50 800 Td 14 TL\n{page}ET" for page in shown])
+
+
+def pdf_of(pages: list[str], page_entries: Sequence[str] = ()) -> bytes:
+    """A PDF of pages with this content in Helvetica; each may have further entries, such as its rotation."""
     kids = " ".join(f"{4 + 2 * index} 0 R" for index in range(len(pages)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>".encode(),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
     ]
-    for index, lines in enumerate(pages):
-        shown = "".join(f"({_escaped(line)}) Tj T*\n" for line in lines)
-        content = zlib.compress(f"BT /F1 9 Tf 50 800 Td 14 TL\n{shown}ET".encode("cp1252"))
-        resources = "/Resources << /Font << /F1 3 0 R >> >> /MediaBox [0 0 595 842]"
+    for index, (shown, entries) in enumerate(zip_longest(pages, page_entries, fillvalue="")):
+        content = zlib.compress(shown.encode("cp1252"))
+        resources = f"/Resources << /Font << /F1 3 0 R >> >> /MediaBox [0 0 595 842] {entries}"
         objects.append(f"<< /Type /Page /Parent 2 0 R {resources} /Contents {5 + 2 * index} 0 R >>".encode())
         objects.append(b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(content), content))
     return _pdf_file(objects)
@@ -75,7 +82,8 @@ def _pdf_file(objects: list[bytes]) -> bytes:
     return bytes(file)
 
 
-def _escaped(line: str) -> str:
+def escaped(line: str) -> str:
+    """A line as a string of a PDF."""
     return line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 

@@ -322,3 +322,15 @@ def test_the_first_row_of_an_extracted_table_is_its_header() -> None:
     parts = outlined(text, {"Prices": 1})
     assert parts[0][0] == ("Prices",)
     assert {heading for heading, _ in parts[1:]} == {("Prices", "name | price | stock")}
+
+
+def test_the_rest_of_a_long_table_is_filed_under_its_title_and_the_years_above_its_columns() -> None:
+    rows = [f"Some kind of expense, number {number} | {number},000 | ({number},100)" for number in range(10, 40)]
+    text = "\n".join(("Consolidated statements of cash flows", "(In millions) | 2018 | 2017", *rows))
+    first, *rest = chunk_outline(text, Outline([], []), ChunkPlan(size=600))
+    assert first.heading == ()
+    assert len(rest) > 1
+    title = "Consolidated statements of cash flows"
+    assert {piece.heading for piece in rest} == {(title, "(In millions) | 2018 | 2017")}
+    figures = chunk_outline("Ends here.\n" + "\n".join(rows), Outline([], []), ChunkPlan(size=600))
+    assert {piece.heading for piece in figures} == {()}, "rows of figures name no columns, and prose is no title"

@@ -71,14 +71,25 @@ def _with_table_headers(text: str, pieces: list[Piece], *, ruled: bool = True) -
     if "|" not in text:
         return pieces
     filed: list[Piece] = []
-    header = ""
+    header: tuple[str, ...] = ()
     for before, piece in zip([None, *pieces], pieces, strict=False):
         if before is None or not _continues_table(text, before.end, piece.start):
-            header = ""
+            header = ()
         else:
             header = _header_at_end(text, before, ruled) or header
-        filed.append(piece._replace(heading=(*piece.heading, header)) if header else piece)
+        filed.append(piece._replace(heading=tuple(dict.fromkeys((*piece.heading, *header)))) if header else piece)
     return filed
+
+
+def caption_above(text: str, start: int) -> str:
+    """The short lines right above an offset, which name the table that begins there."""
+    lines: list[str] = []
+    for line in reversed(text[max(start - 4 * _MAX_STEP, 0) : start].strip().splitlines()):
+        line = " ".join(line.split())
+        if not line or _is_row(line) or line.endswith(".") or len(" ".join((line, *lines))) > _MAX_STEP:
+            break
+        lines.insert(0, line)
+    return " ".join(lines)
 
 
 _MAX_STEP = 120
@@ -90,8 +101,11 @@ def _continues_table(text: str, end: int, start: int) -> bool:
     return text.count("\n", end, start) <= 1 and _is_row(_line(text, end - 1)) and _is_row(_line(text, start))
 
 
-def _header_at_end(text: str, piece: Piece, ruled: bool) -> str:
-    """The header of the table that the piece ends with; empty when the table did not begin in it, or has none."""
+def _header_at_end(text: str, piece: Piece, ruled: bool) -> tuple[str, ...]:
+    """The header of the table that the piece ends with; empty when the table did not begin in it, or has none.
+
+    Without rules that tell a table from text, the lines above it are its title.
+    """
     rows: list[str] = []
     for line in reversed(text[piece.start : piece.end].split("\n")):
         if not _is_row(line):
@@ -99,16 +113,25 @@ def _header_at_end(text: str, piece: Piece, ruled: bool) -> str:
         rows.append(line)
     fills_piece = len(rows) == text.count("\n", piece.start, piece.end) + 1
     if not rows or (fills_piece and _continues_above(text, piece.start)):
-        return ""
+        return ()
     first, second = rows[-1], rows[-2] if len(rows) > 1 else ""
     if _is_rule(first):
-        return _cells(second)
-    return _cells(first) if _is_rule(second) or (not ruled and _names_columns(first)) else ""
+        header = _cells(second)
+    else:
+        header = _cells(first) if _is_rule(second) or (not ruled and _names_columns(first)) else ""
+    title = "" if ruled else caption_above(text, piece.end - len("\n".join(rows)))
+    return tuple(filter(None, (title, header)))
 
 
 def _names_columns(row: str) -> bool:
-    """Whether a row looks like names: `Name | Price`, not `Ann | 12` and not `name: Ann | age: 12`."""
-    return ": " not in row and not any(character.isdigit() for character in row)
+    """Whether a row looks like names or years: `Name | Price`, not `Ann | 12` and not `name: Ann | age: 12`."""
+    if ": " in row or not any(character.isdigit() for character in row):
+        return ": " not in row
+    held = [cell for cell in row.split("|")[1:] if any(character.isdigit() for character in cell)]
+    return len(held) > 1 and all(map(_YEAR.search, held))
+
+
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
 def _continues_above(text: str, start: int) -> bool:

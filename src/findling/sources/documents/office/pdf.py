@@ -18,6 +18,7 @@ import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from findling.domain.values import counted
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
+from findling.sources.documents.office.pdf_tables import Place, TableRows
 from findling.sources.extracted import Extracted, Properties, Source, TextBuilder, labelled, seconds_of
 from findling.sources.files.file_text import UnreadableError
 
@@ -78,7 +79,7 @@ def _joint(line: str, following: str, width: int) -> str:
     """Separator of two lines of a page: a space, a line break or an empty line."""
     if not line:
         return "\n\n"
-    if width < _PROSE_WIDTH:
+    if width < _PROSE_WIDTH or "|" in line or "|" in following:
         return "\n"
     is_full = len(line) >= _FULL * width
     if line.endswith(_SENTENCE_ENDS) and not following[0].islower():
@@ -197,11 +198,12 @@ def _write_pages(builder: TextBuilder, document: Any) -> int:
     if document.get_formtype() != pdfium_c.FORMTYPE_NONE:
         document.init_forms()
     broken = 0
+    tables = TableRows()
     for index in range(len(document)):
         builder.place(f"p. {_pdf_string(pdfium_c.FPDF_GetPageLabel, document, index).strip() or index + 1}")
         try:
             with closing(document[index]) as page:
-                _write_text(builder, _page_text(page), bookmarks.get(index, ()))
+                _write_text(builder, _page_text(page, tables), bookmarks.get(index, ()))
                 _write_annotations(builder, page, document.formenv)
         except pdfium.PdfiumError:
             broken += 1
@@ -210,12 +212,36 @@ def _write_pages(builder: TextBuilder, document: Any) -> int:
     return broken
 
 
-def _page_text(page: Any) -> str:
+def _page_text(page: Any, tables: TableRows) -> str:
     with closing(page.get_textpage()) as text_page:
         count = text_page.count_chars()
         buffer = (ctypes.c_ushort * (count + 1))()
         written = pdfium_c.FPDFText_GetText(text_page, 0, count, buffer)
-        return _decode_utf16(memoryview(buffer)[: max(written - 1, 0)])
+        text = _decode_utf16(memoryview(buffer)[: max(written - 1, 0)])
+        # Without all characters, and with halves of some, the text tells nothing of where its words stand.
+        return (
+            tables.written(text, _placed(text_page, pdfium_c.FPDFPage_GetRotation(page)))
+            if len(text) == count
+            else text
+        )
+
+
+def _placed(text_page: Any, turns: int) -> Callable[[int, int], Place]:
+    """A function that tells where a word stands on the page as it is shown."""
+    rectangle = pdfium_c.FS_RECTF()
+
+    def corners(at: int) -> Place:
+        pdfium_c.FPDFText_GetLooseCharBox(text_page, at, rectangle)
+        left, bottom, right, top = rectangle.left, rectangle.bottom, rectangle.right, rectangle.top
+        for _ in range(turns):
+            left, bottom, right, top = bottom, -right, top, -left
+        return left, bottom, right, top
+
+    def place(start: int, end: int) -> Place:
+        left, bottom, _, top = corners(start)
+        return left, corners(end - 1)[2], (bottom + top) / 2, top - bottom
+
+    return place
 
 
 def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[tuple[str, int]]) -> None:

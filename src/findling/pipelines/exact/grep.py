@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from itertools import islice
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import OverdueError, ProviderError
-from findling.domain.queries import Filters
+from findling.domain.queries import Filters, Pattern
 from findling.domain.reports import GrepAnswer, GrepRequest, MatchedFile
 from findling.domain.resources import StoredText
 from findling.domain.results import Degradation
 from findling.domain.values import counted
-from findling.pipelines.exact.candidates import candidate_resources
 from findling.pipelines.exact.line_matches import count_spans, inverted, matching_lines, with_context
 from findling.pipelines.exact.path_globs import is_at, path_filter, path_order
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.match_time import MatchTime
+from findling.pipelines.retrieve.pattern_matches import narrowed
 from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
 from findling.text.query.line_patterns import LinePattern, compile_lines
+from findling.text.query.patterns import required_trigrams
 
 _LINES_OF_THE_FILE = frozenset({"csv", "html", "json", "notebook", "subtitles", "svg", "xml"})
 """Formats whose files have lines that people know. Their extracted text has others, so the file itself is read."""
@@ -93,7 +94,7 @@ def chosen_resources(
         # The same for a path that is hidden from the caller and for one that is not there.
         degraded += (Degradation(what=f"nothing of the index is at {within}", fix="check the path"),)
     if named is None:
-        found, strategy = candidate_resources(legs, asked, others)
+        found, strategy = _candidates(legs, asked, others)
     else:
         found, strategy = _with_named(legs, asked, others, named)
     kept = as_files.union(found)
@@ -129,7 +130,7 @@ def _with_named(
     plain = {
         one.number: one.path for one in rights if one.path and file_type(one.path.rpartition("/")[2]).kind != "document"
     }
-    found, strategy = candidate_resources(legs, asked, [one for one in numbers if one not in plain])
+    found, strategy = _candidates(legs, asked, [one for one in numbers if one not in plain])
     chosen = {number for number, path in plain.items() if path in named}
     return chosen.union(found), f"zoekt: {counted(len(chosen), 'file')}; for all else {strategy}"
 
@@ -170,3 +171,14 @@ def _text_of(stored: StoredText, root: str) -> tuple[str, bool]:
         except UnreadableError:
             pass
     return stored.text, bool(stored.path)
+
+
+def _candidates(legs: Retrievers, asked: GrepRequest, numbers: Sequence[int]) -> tuple[Collection[int], str]:
+    """Those of the resources that may match, and the strategy that found them."""
+    # Other lines than those that match are nearly everywhere.
+    required = [required_trigrams(Pattern(one, not asked.fixed, False)) for one in asked.patterns]
+    needed = [None] if asked.invert or None in required else required
+    found = {number for one in needed for number in narrowed(legs, one, numbers)[0]}
+    if len(found) == len(numbers):
+        return numbers, f"scan of {counted(len(numbers), 'text')}"
+    return found, f"exact leg: {len(found):,} of {counted(len(numbers), 'text')}"

@@ -125,7 +125,7 @@ def resolved(legs: Retrievers, question: AnalyzedQuery) -> tuple[Retrievers, Ana
 
 
 class KnownTexts(NamedTuple):
-    """What the patterns of a query know of texts by their numbers: some as they were read, and the spans of chunks."""
+    """Texts by their numbers as the patterns of a query know them: some as they were read, and the spans of chunks."""
 
     read: dict[int, _Read]
     chunks: dict[int, list[tuple[int, int, int]]]

@@ -14,7 +14,7 @@ from findling.domain.permissions import Relation, Right
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.records import Access, GlossaryTerm
-from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk, StoredText
+from findling.domain.resources import ALL, Chunk, Document, Fingerprint, Resource, Share, StoredChunk, StoredText
 from findling.stores.filtering import passes
 from findling.stores.validation import (
     MOST_WISHES,
@@ -198,21 +198,22 @@ class MemoryStore:
         ]
         return iter(sorted(rows))
 
-    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = (), of: Share = ALL) -> list[StoredChunk]:
         kept = self._vectors.get(model, {})
         first: dict[bytes, StoredChunk] = {}
         for stored in self.chunks([*self._state.wanted, *(chunk.cid for _, chunk in self._chunks())]).values():
             digest = stored.chunk.digest
-            if digest not in kept and digest not in skip:
+            if digest not in kept and digest not in skip and self._state.numbers[stored.resource.rid] in of:
                 first.setdefault(digest, stored)
         return list(islice(first.values(), limit))
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
         self._state.wanted = list(self.chunks([*cids, *self._state.wanted]))[:MOST_WISHES]
 
-    def coverage(self, model: str) -> tuple[int, int]:
+    def coverage(self, model: str, of: Share = ALL) -> tuple[int, int]:
         kept = self._vectors.get(model, {})
-        return sum(chunk.digest in kept for _, chunk in self._chunks()), len(self._state.rid_of)
+        own = [chunk.digest in kept for rid, chunk in self._chunks() if self._state.numbers[rid] in of]
+        return sum(own), len(own)
 
     def coverages(self) -> dict[str, int]:
         return {model: self.coverage(model)[0] for model in self.models()}

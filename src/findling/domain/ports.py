@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.queries import Filters, Node, Required
-from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk, StoredText
+from findling.domain.resources import ALL, Document, Fingerprint, Resource, Share, StoredChunk, StoredText
 from findling.domain.values import record
 
 if TYPE_CHECKING:
@@ -199,14 +199,14 @@ class TruthStore(ReadStore, Protocol):
     def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
         """The vectors put in after mark `since`, in order, one row for each chunk that has the digest now."""
 
-    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = (), of: Share = ALL) -> list[StoredChunk]:
         """Up to `limit` chunks without a vector, one for each digest that is not in `skip`: the wanted ones first."""
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
         """Note chunks that a search wants vectors of; the latest come first. Raises LockedError after `patience_s`."""
 
-    def coverage(self, model: str) -> tuple[int, int]:
-        """Number of chunks with a vector, and of all chunks."""
+    def coverage(self, model: str, of: Share = ALL) -> tuple[int, int]:
+        """Number of chunks with a vector, and of all chunks, of a share."""
 
     def coverages(self) -> dict[str, int]:
         """Model → how many chunks have a vector of it. Cheap to ask for: every hybrid search may."""

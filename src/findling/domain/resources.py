@@ -1,7 +1,7 @@
 """Resources and the chunks they are made of."""
 
 # No `from __future__ import annotations`: classes of fields parse each annotation that is a text, 1 ms in all.
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import NamedTuple
@@ -185,3 +185,45 @@ class StoredText(NamedTuple):
     visibility: tuple[str, ...] | None
     digest: bytes
     text: str
+
+
+@record()
+class Share:
+    """Some resources by their numbers, all for `None`, and the `others`; `name` tells which they are."""
+
+    numbers: frozenset[int] | None = None
+    others: frozenset[int] = frozenset()
+    name: str = ""
+
+    def __contains__(self, number: int) -> bool:
+        return self.numbers is None or number in self.numbers
+
+    def own(self, rows: Iterable[tuple[int, bytes, int]]) -> Iterator[tuple[int, bytes, int]]:
+        """The rows whose last column is the number of a resource of the share."""
+        return (row for row in rows if row[2] in self)
+
+    def __bool__(self) -> bool:
+        return self.numbers is None or bool(self.numbers)
+
+    @property
+    def counted(self) -> frozenset[int]:
+        """The smaller side, by which the share is counted."""
+        numbers, others = self.numbers, self.others
+        return others if numbers is None or len(others) < len(numbers) else numbers
+
+    def part(self, whole: tuple[int, int], rows: Iterable[tuple[int, int]]) -> tuple[int, int]:
+        """Two counts of the share, from those of the whole and those of what is `counted`, in any number of rows."""
+        first, second = [sum(column) for column in zip(*rows, strict=True)] or (0, 0)
+        return (first, second) if self.counted is self.numbers else (whole[0] - first, whole[1] - second)
+
+
+ALL = Share()
+
+
+def beside(shares: Iterable[Share]) -> Share:
+    """The share of what none of the shares holds."""
+    rest = ALL
+    for share in shares:
+        numbers = share.others if rest.numbers is None else rest.numbers & share.others
+        rest = Share(numbers, rest.others | (share.numbers or frozenset()))
+    return rest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from itertools import chain
 
 from findling.domain.values import record
 from findling.stores.validation import CID_LIMIT, NO_MODEL
@@ -29,25 +30,28 @@ class Frontier:
 
 
 def pick_unembedded(
-    found: Iterable[tuple[int, bytes, int | None]], start: int, limit: int, skip: Container[bytes]
+    wanted: Iterable[tuple[int, bytes, int]],
+    lacking: Iterable[tuple[int, bytes, int]],
+    start: int,
+    limit: int,
+    skip: Container[bytes],
 ) -> tuple[list[int], int]:
     """Up to `limit` chunks, one for each digest that is not in `skip`, and the resource that was reached.
 
-    `found` are ids, digests and resources of chunks without a vector: first the wanted ones, whose resource is None,
-    then all from `start` on in the order of their resources.
+    Both give ids, digests and resources of chunks without a vector: first the wanted ones, then all from `start` on in
+    the order of their resources.
     """
-    cids: list[int] = []
-    seen: set[bytes] = set()
+    cids: dict[bytes, int] = {}
     first = _LAST
-    for cid, digest, resource in found:
-        if resource is not None:
-            first = min(first, resource)
+    rows = chain(((row, _LAST) for row in wanted), ((row, row[2]) for row in lacking)) if limit > 0 else iter(())
+    for (cid, digest, _), reached in rows:
+        first = min(first, reached)
+        if digest not in skip:
+            cids.setdefault(digest, cid)
+        # At once: what comes next may be far away, or of another share.
         if len(cids) == limit:
             break
-        if digest not in seen and digest not in skip:
-            seen.add(digest)
-            cids.append(cid)
     else:
-        return cids, first
+        return [*cids.values()], first if limit > 0 else start
     # Cut short among the wishes, the rest has not been looked at.
-    return cids, start if first == _LAST else first
+    return [*cids.values()], start if first == _LAST else first

@@ -9,7 +9,7 @@ import pytest
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
 from findling.domain.queries import Filters
-from findling.domain.resources import Document, StoredChunk
+from findling.domain.resources import Document, Share, StoredChunk
 from findling.stores.validation import MOST_WISHES
 from findling.testing.samples import (
     EMPTY,
@@ -185,6 +185,21 @@ class VectorSuite(StoreSuite):
         store.want(reversed(cids[20:]))
         expected = [*reversed(lines[20:]), *lines[:20]]
         assert _texts(store.unembedded("m", len(lines))) == expected
+
+    def test_a_share_is_counted_and_embedded_alone(self, store: TruthStore) -> None:
+        changes = store.write(line_document(f"r{number}", [f"{number}a", f"{number}b", "both"]) for number in range(9))
+        every = frozenset(change.number for change in changes)
+        few = frozenset(changes[at].number for at in (2, 5))
+        own, rest = Share(few, every - few, "few"), Share(every - few, few, "but few")
+        store.want([stored.chunk.cid for stored in store.unembedded("m", 2)])
+        assert _texts(store.unembedded("m", 3, of=own)) == ["2a", "2b", "both"]
+        _put(store, ["2a", "both", "0a"])
+        assert [store.coverage("m", share) for share in (own, rest, Share())] == [(3, 6), (8, 21), (11, 27)]
+        assert _texts(store.unembedded("m", 2, of=own)) == ["2b", "5a"]
+        _put(store, ["2b", "5a", "5b"])
+        assert store.unembedded("m", 9, of=own) == []
+        assert store.coverage("m", own) == (6, 6)
+        assert _texts(store.unembedded("m", 2, of=rest)) == ["0b", "1a"]
 
     # Coverage, and what is dropped
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from findling.domain.ports import VectorRow
-from findling.domain.resources import StoredChunk
+from findling.domain.resources import ALL, Share, StoredChunk
 from findling.stores.rows import possible_cids, sound_vector, vector_sum
 from findling.stores.sqlite.connections import Connections, StoreErrors, rows_in
 from findling.stores.sqlite.loads import load_chunks
@@ -32,7 +31,7 @@ class SqliteVectors:
     _connections: Connections
     _errors: StoreErrors
     _has_sums: bool
-    _frontiers: dict[str, Frontier]
+    _frontiers: dict[tuple[str, str], Frontier]
     _counted: tuple[int, int]
     """A change, and the number of chunks after it."""
 
@@ -67,9 +66,10 @@ class SqliteVectors:
                 rows, reached = _load_rows(connection, model, reached)
             yield from rows
 
-    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = (), of: Share = ALL) -> list[StoredChunk]:
         with self._connections.reading() as connection:
-            cids, self._frontiers[model] = _find_unembedded(connection, model, limit, skip, self._frontiers.get(model))
+            key, known = (model, of.name), self._frontiers.get((model, of.name))
+            cids, self._frontiers[key] = _find_unembedded(connection, model, limit, skip, of, known)
             return list(load_chunks(connection, cids, has_sums=self._has_sums).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
@@ -82,14 +82,19 @@ class SqliteVectors:
             connection.executemany(existing, reversed(wishes))
             connection.execute("DELETE FROM wanted WHERE turn <= (SELECT max(turn) FROM wanted) - ?", (MOST_WISHES,))
 
-    def coverage(self, model: str) -> tuple[int, int]:
+    def coverage(self, model: str, of: Share = ALL) -> tuple[int, int]:
         with self._connections.reading() as connection:
             seq, (counted_at, chunks) = read_header(connection).seq, self._counted
             if counted_at != seq:
                 # Every hybrid search asks, and counting takes 10 ms a million chunks.
                 chunks = _count_chunks(connection)
                 self._counted = seq, chunks
-            return _find_model(connection, model)[1], chunks
+            id_, covered = _find_model(connection, model)
+            counts = (
+                "SELECT count(mark), count(*) FROM chunks c LEFT JOIN vectors v ON v.digest = c.digest"
+                f" AND v.model = {id_:d} WHERE c.resource IN ({{}})"
+            )
+            return of.part((covered, chunks), rows_in(connection, counts, of.counted) if of.counted else ())
 
     def models(self) -> dict[str, int]:
         with self._connections.reading() as connection:
@@ -135,7 +140,7 @@ def _load_rows(connection: sqlite3.Connection, model: str, since: int) -> tuple[
 
 
 def _find_unembedded(
-    connection: sqlite3.Connection, model: str, limit: int, skip: Container[bytes], frontier: Frontier | None
+    connection: sqlite3.Connection, model: str, limit: int, skip: Container[bytes], of: Share, known: Frontier | None
 ) -> tuple[list[int], Frontier]:
     """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
     from findling.stores.frontiers import Frontier, pick_unembedded  # a search looks for none
@@ -143,9 +148,9 @@ def _find_unembedded(
     (id_, covered), seq = _find_model(connection, model), read_header(connection).seq
     if covered == _count_chunks(connection):
         return [], Frontier(id_, seq)
-    start = 0 if frontier is None else frontier.start(id_, _first_changed(connection, frontier.seq))
+    start = 0 if known is None else known.start(id_, _first_changed(connection, known.seq))
     with closing(_wanted(connection, id_)) as wanted, closing(_lacking(connection, id_, start)) as lacking:
-        cids, reached = pick_unembedded(chain(wanted, lacking), start, limit, skip)
+        cids, reached = pick_unembedded(of.own(wanted), of.own(lacking), start, limit, skip)
     return cids, Frontier(id_, seq, reached)
 
 
@@ -194,7 +199,7 @@ _HAS_NONE = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.digest = c.digest AND v
 
 def _wanted(connection: sqlite3.Connection, model: int) -> sqlite3.Cursor:
     return connection.execute(
-        f"SELECT c.cid, c.digest, NULL FROM wanted w CROSS JOIN chunks c ON c.cid = w.cid"
+        f"SELECT c.cid, c.digest, c.resource FROM wanted w CROSS JOIN chunks c ON c.cid = w.cid"
         f" WHERE {_HAS_NONE} ORDER BY w.turn DESC",
         (model,),
     )

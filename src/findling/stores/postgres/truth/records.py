@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import ReplacedError, StoreDamagedError
+from findling.domain.resources import ALL, Share
 from findling.stores.postgres.server.arrays import bigints, byteas, floats, texts
 from findling.stores.postgres.server.connections import PostgresConnections
 from findling.stores.postgres.server.fences import held_since
@@ -104,9 +105,17 @@ class PostgresRecords:
             self._held = since, PinnedState(seq, floor, mark, _meta(keys, values), {}, 0, life)
         return self._held[1]
 
-    def coverage(self, model: str) -> tuple[int, int]:
-        state = self.state()
-        return state.covered.get(model, 0), state.chunks
+    def coverage(self, model: str, of: Share = ALL) -> tuple[int, int]:
+        state, counted = self.state(), of.counted
+        counts = (
+            "SELECT count(v.mark), count(*) FROM findling.chunks c LEFT JOIN findling.models m ON m.ws = c.ws"
+            " AND m.fingerprint = %s LEFT JOIN findling.vectors v ON v.ws = c.ws AND v.model = m.id"
+            " AND v.digest = c.digest WHERE c.ws = %s AND c.resource = ANY(%s)"
+        )
+        values = (escape(model), self._connections.ws, bigints(counted))
+        return of.part(
+            (state.covered.get(model, 0), state.chunks), self._connections.rows(counts, values) if counted else ()
+        )
 
     def coverages(self) -> dict[str, int]:
         return dict(sorted(self.state().covered.items()))

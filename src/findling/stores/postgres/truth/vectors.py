@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.ports import VectorRow
-from findling.domain.resources import StoredChunk
+from findling.domain.resources import ALL, Share, StoredChunk
 from findling.stores.frontiers import Frontier, pick_unembedded
 from findling.stores.postgres.server.arrays import bigints, byteas
 from findling.stores.postgres.truth.reads import load_chunks
@@ -39,7 +38,7 @@ UPDATE findling.models SET covered = covered + (SELECT count(*) FROM used) WHERE
 class PostgresKeptVectors(PostgresRecords):
     """The part of `PostgresStore` that keeps vectors and wishes for them."""
 
-    _frontiers: dict[str, Frontier]
+    _frontiers: dict[tuple[str, str], Frontier]
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep the vectors that are new; no write lock of the workspace is needed.
@@ -77,13 +76,14 @@ class PostgresKeptVectors(PostgresRecords):
                 rows, reached = _load_rows(connection, self._connections.ws, model, reached)
             yield from rows
 
-    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = (), of: Share = ALL) -> list[StoredChunk]:
         covered, chunks = self.coverage(model)
         if covered == chunks:
             return []
+        ws, key = self._connections.ws, (model, of.name)
         with self._connections.reading() as connection:
-            known = self._frontiers.get(model)
-            cids, self._frontiers[model] = _find_unembedded(connection, self._connections.ws, model, limit, skip, known)
+            known = self._frontiers.get(key)
+            cids, self._frontiers[key] = _find_unembedded(connection, ws, model, limit, skip, of, known)
         return list(load_chunks(self._connections, cids).values())
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
@@ -185,45 +185,51 @@ def _load_rows(connection: Connection, ws: int, model: str, since: int) -> tuple
 
 
 def _find_unembedded(
-    connection: Connection, ws: int, model: str, limit: int, skip: Container[bytes], frontier: Frontier | None
+    connection: Connection,
+    ws: int,
+    model: str,
+    limit: int,
+    skip: Container[bytes],
+    of: Share,
+    known: Frontier | None,
 ) -> tuple[list[int], Frontier]:
     """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
     id_, _ = _find_model(connection, ws, model)
     seq, changed = connection.execute(
         "SELECT seq, (SELECT min(number) FROM findling.resources r WHERE r.ws = w.ws AND r.seq > %s)"
         " FROM findling.workspaces w WHERE ws = %s",
-        (-1 if frontier is None else frontier.seq, ws),
+        (-1 if known is None else known.seq, ws),
     ).fetchone() or (0, None)
-    start = 0 if frontier is None else frontier.start(id_, changed)
-    found = chain(_wanted(connection, ws, id_), _lacking(connection, ws, id_, start, limit))
-    cids, reached = pick_unembedded(found, start, limit, skip)
+    start = 0 if known is None else known.start(id_, changed)
+    wanted, lacking = _wanted(connection, ws, id_), _lacking(connection, ws, id_, start, 2 * limit + 1)
+    cids, reached = pick_unembedded(of.own(wanted), of.own(lacking), start, limit, skip)
     return cids, Frontier(id_, seq, reached)
 
 
 def _wanted(connection: Connection, ws: int, model: int) -> Iterable[tuple[Any, ...]]:
     return connection.ask(
-        "SELECT c.cid, c.digest, NULL FROM findling.wanted w JOIN findling.chunks c ON c.ws = w.ws AND c.cid = w.cid"
+        "SELECT c.cid, c.digest, c.resource FROM findling.wanted w JOIN findling.chunks c USING (ws, cid)"
         f" WHERE w.ws = %s AND {_HAS_NONE} ORDER BY w.turn DESC",
         (ws, model),
     )
 
 
 def _lacking(
-    connection: Connection, ws: int, model: int, start: int, limit: int
-) -> Iterator[tuple[int, bytes, int | None]]:
-    """Chunks without a vector in the order of their resources, some more at a time than are asked for."""
+    connection: Connection, ws: int, model: int, start: int, rows_at_a_time: int
+) -> Iterator[tuple[int, bytes, int]]:
+    """Chunks without a vector in the order of their resources, twice as many with each statement."""
     place = start, -1
     while True:
         rows = connection.ask(
             "SELECT c.cid, c.digest, c.resource, c.ordinal FROM findling.chunks c WHERE c.ws = %s"
             f" AND (c.resource, c.ordinal) > (%s, %s) AND {_HAS_NONE} ORDER BY c.resource, c.ordinal LIMIT %s",
-            (ws, *place, model, 2 * limit + 1),
+            (ws, *place, model, rows_at_a_time),
         ).fetchall()
         for cid, digest, resource, _ in rows:
             yield cid, digest, resource
-        if len(rows) <= 2 * limit:
+        if len(rows) < rows_at_a_time:
             return
-        place = rows[-1][2:]
+        place, rows_at_a_time = rows[-1][2:], 2 * rows_at_a_time
 
 
 def _find_damaged(connection: Connection, ws: int) -> Iterator[tuple[int, int]]:

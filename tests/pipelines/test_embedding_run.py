@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from findling.domain.resources import ALL
 from findling.pipelines.indexing.embedding_run import (
     READ_UP_TO,
     RefineProgress,
@@ -94,9 +95,9 @@ def test_what_is_withheld_is_told_and_the_rest_comes_to_its_end(store: SqliteSto
     assert seen[0].seconds_left is None
     assert seen[-1].seconds_left is not None
     assert (seen[-1].done, seen[-1].total, seen[-1].withheld) == (30, 31, 21)
-    assert not account_of(store, model.fingerprint, is_running=False)["withheld"], "no run has been over all of it"
+    assert not account_of(store, [(model, ALL)], is_running=False)["withheld"], "no run has been over all of it"
     store.set_meta(READ_UP_TO + model.fingerprint, str(store.seq()))
-    account = account_of(store, model.fingerprint, is_running=True)
+    account = account_of(store, [(model, ALL)], is_running=True)
     assert (account["read"], account["withheld"], account["seconds_left"]) == (30, 22, None)
 
 
@@ -104,7 +105,7 @@ def test_another_process_can_tell_how_fast_a_run_is_and_when_it_ends(store: Sqli
     store.write([line_document("a", [f"line {number}" for number in range(60)])])
     model, seen = instant_embedder(), list[RefineProgress]()
     refine(store, model, on_progress=seen.append, should_stop=lambda: len(seen) == 3)
-    account = account_of(store, model.fingerprint, is_running=True)
+    account = account_of(store, [(model, ALL)], is_running=True)
     assert account["speed"] == float(f"{seen[1].speed:.4g}"), "noted as soon as it is known"
     assert account["seconds_left"] == round(12 / account["speed"])
-    assert account_of(store, model.fingerprint, is_running=False)["seconds_left"] is None
+    assert account_of(store, [(model, ALL)], is_running=False)["seconds_left"] is None

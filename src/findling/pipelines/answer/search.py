@@ -345,7 +345,7 @@ class _Page:
         # Instant vectors need no model.
         if all(space.leg.speed == "instant" for space in meaning.spaces):
             raise error
-        self.context.meaning = meaning._replace(spaces=tuple(meaning.spare(self.notes)), coverage=0.0)
+        self.context.meaning = meaning._replace(spaces=tuple(meaning.spare(self.notes)), readings=())
 
     def _rest(self, ranked: list[Ranked], found: Found, limit: int) -> list[Ranked] | None:
         """The ranking from the page on, as far as it is needed; `None` where the legs have to be asked for more."""

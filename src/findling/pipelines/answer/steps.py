@@ -80,11 +80,11 @@ def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
     # With vectors of one kind they are those of every hit, whose evidence is not made for that.
     near = [entry.candidate.of(SEMANTIC) for entry in page] if len(meaning.spaces) > 1 else []
     speeds = {one.why for one in near if one is not None} or {space.leg.speed for space in meaning.spaces[:1]}
-    models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
+    models = [space.embedder for space in meaning.spaces if space.is_refined]
     hosts = {model.host for model in (*models, meaning.reranker) if model is not None and model.host}
     return {
         "speed": "mixed" if len(speeds) > 1 else "".join(speeds),
-        "model": models[0].name if models else "",
+        "model": ", ".join(dict.fromkeys(model.name for model in models)),
         "coverage": round(meaning.coverage, 4),
         "reranker": meaning.reranker.name if meaning.reranker else "",
         "sent_to": sorted(hosts),

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.ports import TruthStore
-from findling.domain.resources import Resource, StoredChunk
+from findling.domain.resources import Resource, Share, StoredChunk
 from findling.models.ports import Embedder
 from findling.text.chunking.chunk_plan import passage
 
 _BATCH = 16  # passages read and kept at a time: a killed run loses a second of a model
 
 READ_UP_TO = "read up to "
-"""Meta keys that start so tell up to which change a model had read everything when a run came to its end."""
+"""Meta keys that start so tell up to which change a model had read its share when a run came to its end, and which."""
 
 _PACE = "passages a second of "
 """Meta keys that start so tell the speed of the latest run of a model: status runs in another process."""
@@ -70,15 +70,16 @@ def refine(
     store: TruthStore,
     embedder: Embedder,
     *,
+    among: Callable[[], Share] = Share,
     may_read: Callable[[Resource], bool] = lambda resource: True,
     borrow: Borrow = lambda digests: {},
     cpu_share: float = 1.0,
     on_progress: Callable[[RefineProgress], None] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> RefineReport:
-    """Have the model read every passage that it may read, until none is left or `should_stop`. Raises ModelError.
+    """Have the model read every passage `among` a share that it may read, until none is left or `should_stop`.
 
-    With less than 1, `cpu_share` is that of one core on average, whatever the number of threads.
+    With less than 1, `cpu_share` is that of one core on average, whatever the number of threads. Raises ModelError.
     """
     model, pace = embedder.fingerprint, _Pace(store, embedder.fingerprint)
     # A server reads with cores that this process knows nothing of.
@@ -88,21 +89,21 @@ def refine(
     withheld: set[bytes] = set()
     while not should_stop():
         began, spent, seq = time.monotonic(), clock(), store.seq()
-        batch = store.unembedded(model, _BATCH, skip=withheld)
+        batch = store.unembedded(model, _BATCH, skip=withheld, of=among())
         if not batch:
-            covered, chunks = store.coverage(model)
+            covered, chunks = store.coverage(model, among())
             left = chunks - covered if withheld and seq == store.seq() else 0
             break
         withheld.update(stored.chunk.digest for stored in batch if not may_read(stored.resource))
         taken, known = _put_batch(store, embedder, [one for one in batch if one.chunk.digest not in withheld], borrow)
         read, borrowed = read + taken, borrowed + known
-        covered, chunks = store.coverage(model)
+        covered, chunks = store.coverage(model, among())
         speed = pace.lately(covered)
         if on_progress is not None:
             total, seconds = max(chunks - len(withheld), covered), time.monotonic() - started
             on_progress(RefineProgress(covered, total, seconds, read, len(withheld), speed))
         _rest(began + least_s(clock() - spent, cpu_share), should_stop)
-    covered, chunks = store.coverage(model)
+    covered, chunks = store.coverage(model, among())
     return RefineReport(read, borrowed, left or len(withheld), covered, chunks, time.monotonic() - started)
 
 
@@ -145,28 +146,46 @@ class _Pace:
         return speed
 
 
-def account_of(store: TruthStore, model: str, *, is_running: bool, is_usual: bool = True) -> dict[str, Any]:
-    """The passages that a model has read, as another process sees it, and what is to be said of the rest.
+def note_read(store: TruthStore, model: str, among: Share, seq: int) -> None:
+    """Note that a model has read its share up to a change."""
+    store.set_meta(READ_UP_TO + model, f"{seq} {among.name}".strip())
 
-    Where it is not `is_usual` that it reads in the background, nothing waits for power.
+
+def read_up_to(store: TruthStore, model: str, among: Share) -> int:
+    """The change up to which a model has read a share; -1 where no run over it came to its end."""
+    seq, _, name = (store.get_meta(READ_UP_TO + model) or "-1").partition(" ")
+    return int(seq) if name == among.name else -1
+
+
+def account_of(
+    store: TruthStore, readers: Iterable[tuple[Embedder, Share]], *, is_running: bool, is_usual: bool = True
+) -> dict[str, Any]:
+    """The passages of their shares that models have read, as another process sees it, and what is said of the rest.
+
+    Where it is not `is_usual` that they read in the background, nothing waits for power.
     """
-    covered, chunks = store.coverage(model) if model else (0, 0)
-    left = 0 if covered < chunks and is_through(store, model) else chunks - covered
-    speed = float(store.get_meta(_PACE + model) or 0) if is_running and left else 0.0
+    told, models, left, reading = list[dict[str, Any]](), list[Embedder](), 0, ""
+    for model, share in readers:
+        covered, chunks = store.coverage(model.fingerprint, share)
+        models.append(model)
+        told.append({"model": model.name, "passages": share.name, "read": covered, "of": chunks})
+        if covered < chunks and read_up_to(store, model.fingerprint, share) != store.seq():
+            reading = reading or model.fingerprint
+            left += chunks - covered
+    read, of = (sum(one[name] for one in told) for name in ("read", "of"))
+    speed = float(store.get_meta(_PACE + reading) or 0) if is_running and left else 0.0
     return {
-        "read": covered,
-        "of": chunks,
-        "withheld": chunks - covered - left,
+        "model": ", ".join(dict.fromkeys(model.name for model in models)),
+        "read": read,
+        "of": of,
+        "withheld": of - read - left,
         "refining": is_running,
         "speed": speed,
         "seconds_left": round(left / speed) if speed else None,
         "waiting": "the machine runs on battery" if left and is_usual and not is_running and is_on_battery() else "",
+        "sent_to": ", ".join(dict.fromkeys(model.host for model in models if model.host)),
+        "readers": told,
     }
-
-
-def is_through(store: TruthStore, model: str) -> bool:
-    """Whether a run of a model over all of this has come to its end: what it has not read then is kept from it."""
-    return store.get_meta(READ_UP_TO + model) == str(store.seq())
 
 
 def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[bytes, bytes]:
@@ -179,6 +198,50 @@ def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[byte
     texts = [passage(stored.resource, stored.chunk.heading, stored.text, stored.chunk.cid) for stored in chunks]
     rows = np.asarray(embedder.embed(texts), dtype="<f2")
     return {stored.chunk.digest: row.tobytes() for stored, row in zip(chunks, rows, strict=True)}
+
+
+KeepRead = Callable[[str, Mapping[bytes, bytes], Sequence[int]], None]
+"""Takes a model, its new vectors by digest, and the chunks that it should read next."""
+
+
+_READ_AT_ONCE = 4
+"""Passages a model reads between two looks at the clock."""
+
+_FIRST_GUESS_S = 0.03
+"""Less than what one passage takes on most machines: with less time than that, none is read."""
+
+
+def read_in_time(
+    store: TruthStore,
+    keep: KeepRead,
+    embedder: Embedder,
+    share: Share,
+    cids: Sequence[int],
+    deadline: float,
+    later: Sequence[int] = (),
+) -> dict[int, bytes]:
+    """The vectors of unread chunks of a model's share, the first ones first, as many as it reads by the deadline.
+
+    `keep` takes the new vectors, and the chunks to be read next: those left, then those of `later`. Raises ModelError
+    when the model cannot read.
+    """
+    chunks = [one for one in store.chunks(cids).values() if _is_of(share, one.resource.rid, store)]
+    read: dict[bytes, bytes] = {}
+    done, each_s = 0, _FIRST_GUESS_S
+    while done < len(chunks) and (fits := int((deadline - time.monotonic()) / each_s)) > 0:
+        # The first is timed alone; after that, as many as will fit.
+        batch = chunks[done : done + min(fits, _READ_AT_ONCE if done else 1)]
+        started = time.monotonic()
+        read |= embed_chunks(embedder, batch)
+        each_s = (time.monotonic() - started) / len(batch)
+        done += len(batch)
+    left = [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read]
+    keep(embedder.fingerprint, read, [*left, *later])
+    return {one.chunk.cid: read[one.chunk.digest] for one in chunks if one.chunk.digest in read}
+
+
+def _is_of(share: Share, rid: str, store: TruthStore) -> bool:
+    return share.numbers is None or ((right := store.right_to(rid)) is not None and right.number in share)
 
 
 def is_on_battery(supplies: Path = Path("/sys/class/power_supply")) -> bool:

@@ -23,7 +23,7 @@ from findling.pipelines.answer.versions import demote, replaced_by
 from findling.pipelines.lookup.code_relations import NAMES, SharedNames, related_by_names
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Retrievers, alone
-from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, SpaceQuery, able_to_read
+from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, SpaceQuery, able_to_read, within
 from findling.ranking.evidence import words_evidence
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.chunking.chunk_plan import passage
@@ -166,7 +166,7 @@ def _near(legs: Retrievers, space: Space, vector: Vectors, document: Document, l
     own = {chunk.cid for chunk in document.chunks}
     depth = len(own) + max(limit, 1) * _DEEPER
     while True:
-        found = space.leg.search(vector, depth)
+        found = space.leg.search(vector, depth, allowed=within(space.share, None))
         asked = SpaceQuery(space, vector, found.mean, found.deviation)
         near = [(cid, hit) for cid, cosine in found.hits if (hit := asked.hit(cosine)).worth]
         candidates = [

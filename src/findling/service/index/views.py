@@ -17,11 +17,11 @@ from findling.domain.permissions import PATH, Right
 from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, VectorSearch
 from findling.domain.queries import Filters
 from findling.domain.records import GlossaryTerm
-from findling.domain.resources import Document, Resource, StoredChunk, StoredText
+from findling.domain.resources import Document, Resource, Share, StoredChunk, StoredText, beside
 from findling.domain.sight import Audiences, Population, Rights, Sight
-from findling.domain.values import record
-from findling.pipelines.indexing.embedding_run import READ_UP_TO
-from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
+from findling.domain.values import changed, record
+from findling.pipelines.indexing.embedding_run import read_up_to
+from findling.pipelines.retrieve.vector_retrieval import Meaning, ModelCoverage, Space
 from findling.service.index.index_files import OpenedWorkspace
 
 if TYPE_CHECKING:
@@ -142,14 +142,14 @@ class Seen(NamedTuple):
     def limited(self, at_hand: Meaning) -> Meaning:
         """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""
         numbers = self.sight.numbers
-        limited = [_limited_space(space, numbers) for space in (*at_hand.spaces, *at_hand.spare([]))]
-        refined = [one for one in limited if one.leg.speed == "refined" and self._is_read(one)][:1]
-        serving = refined or [one for one in limited if one.leg.speed == "instant"][:1]
+        refined = [_limited_space(space, numbers) for space in at_hand.spaces if space.is_refined]
+        serving = [one for one in refined if self._is_read(one)]
+        readings = tuple(ModelCoverage("", one.languages, int(one in serving), 1) for one in refined)
+        if left := beside(one.share for one in serving):
+            serving += [changed(_limited_space(space, numbers), share=left) for space in at_hand.spare([])]
         return at_hand._replace(
             spaces=tuple(serving),
-            coverage=1.0 if refined else 0.0,
-            read_on=None,
-            reader="",
+            readings=readings,
             spare=lambda notes: [_limited_space(space, numbers) for space in at_hand.spare(notes)],
             degraded=() if serving else at_hand.degraded,
         )
@@ -160,8 +160,13 @@ class Seen(NamedTuple):
         A passage that others have had embedded has its vector from the moment it is added. Were that enough, who adds
         a guess could tell whether it stands word for word in something hidden.
         """
-        read_up_to = int(self.store.get_meta(READ_UP_TO + space.embedder.fingerprint) or -1)
-        return self.sight.latest <= read_up_to and len(space.leg) >= self.leg.size()
+        if self.sight.latest > read_up_to(self.store, space.embedder.fingerprint, space.share):
+            return False
+        if space.share.numbers is None:
+            return len(space.leg) >= self.leg.size()
+        own = space.share.numbers.intersection(self.sight.numbers)
+        share = Share(own, space.share.others | space.share.numbers - own)
+        return space.leg.count(own) >= self.store.coverage(space.embedder.fingerprint, share)[1]
 
 
 class WorkspaceSights:
@@ -296,4 +301,4 @@ class _VisibleVectors:
 
 
 def _limited_space(space: Space, numbers: Collection[int]) -> Space:
-    return Space(_VisibleVectors(space.leg, numbers), space.embedder)
+    return Space(_VisibleVectors(space.leg, numbers), space.embedder, share=space.share, languages=space.languages)

@@ -61,6 +61,9 @@ def read_settings(document: Mapping[str, Any]) -> Settings:
 
 def _anywhere(name: str, value: Value) -> Value:
     """A value that means the same in every folder."""
+    if name == "semantic.models" and isinstance(value, tuple):
+        entries = [entry.partition(":") for entry in value]
+        return tuple(f"{language}{colon}{_anywhere(_MODELS[0], model)}" for language, colon, model in entries)
     if value and (name == "store.home" or (name in _MODELS and _is_model_path(str(value)))):
         return str(Path(os.path.expanduser(str(value))).absolute())  # noqa: PTH111 - a `~name` of nobody stays one
     return value

@@ -120,6 +120,7 @@ _SETTINGS = (
     _row(
         "semantic.model", "auto", "Model for meaning: its name, folder, PROVIDER:MODEL, auto (the installed) or none."
     ),
+    _row("semantic.models", (), "Models for languages, beside semantic.model: LANG:MODEL, such as zh:bge-small-zh."),
     _row("semantic.instant", True, "Give every chunk a simple vector while it is indexed."),
     _row("semantic.base_url", "", "Address of the provider of semantic.model; empty: its own."),
     _row("semantic.fast", False, "Read 3 times as fast, less exactly: by `reader`, or a chosen model in 8 bits."),

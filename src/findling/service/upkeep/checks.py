@@ -166,7 +166,7 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
 
 def check_machine(settings: Settings, error: WorkspaceError, place: Iterable[Check] = ()) -> Iterator[Check]:
     """Examine all that a first index needs; `error` says why there is none, `place` are the checks of its place."""
-    from findling.service.index.model_choice import find_model
+    from findling.service.index.model_choice import choosing, find_model, readers_of
 
     yield _check("index", "", error.message, error.hint)
     yield from place
@@ -175,8 +175,9 @@ def check_machine(settings: Settings, error: WorkspaceError, place: Iterable[Che
     problem = "" if os.access(there, os.W_OK | os.X_OK) else f"{home} cannot be written: check who owns {there}"
     yield _check("home", f"{home} can be written", problem, "choose another place with FINDLING_HOME")
     try:
-        model = find_model(settings, "semantic.model")
-        yield _check("model", model.card.name if model else "none; words and instant vectors find without one")
+        found = [find_model(choosing(settings, one.spec), "semantic.model") for one in readers_of(settings)]
+        names = ", ".join([files.card.name for files in found if files is not None])
+        yield _check("model", names or "none; words and instant vectors find without one")
     except (InvalidValueError, ModelNotFoundError) as wrong:
         yield _check("model", "", wrong.message, wrong.hint)
     yield from _check_program()

@@ -110,9 +110,9 @@ def _drop_unused(
     """Drop what no search needs any more; fields of the report tell of it. The caller holds the write lock."""
     store, folder = files.store, files.folder
     store_id = store.get_meta("store_id") or ""
-    chosen = _whole_model(vectors, spaces)
+    chosen = vectors.readers.whole(store)
     # An earlier model may serve until the chosen one has read as much.
-    former = sorted(store.models().keys() - {chosen}) if drops_models and chosen else []
+    former = sorted(store.models().keys() - chosen) if drops_models and chosen else []
     for model in former:
         store.drop_vectors(model)
     dropped = store.drop_vectors()
@@ -123,7 +123,7 @@ def _drop_unused(
     removed += maintenance.remove_stale(folder, store_id=store_id, unit=files.unit, models=frozenset(serving))
     forgotten = maintenance.trim_changes(folder, store_id)
     AccessLog(folder).fold(store, set(store.rids()).__contains__)
-    forgotten += maintenance.drop_wishes(folder, chosen)
+    forgotten += sum([maintenance.drop_wishes(folder, model) for model in sorted(chosen) or ("",)])
     return {
         "vectors_dropped": dropped,
         "log_entries_dropped": forgotten,
@@ -152,15 +152,6 @@ def ending_when_wanted(queue: WriterQueue) -> Iterator[None]:
     finally:
         done.set()
         attention.join()
-
-
-def _whole_model(vectors: WorkspaceVectors, spaces: Iterable[Space]) -> str:
-    """The fingerprint of the chosen model, if it has read everything; else nothing."""
-    account = vectors.account()
-    if not account["of"] or account["read"] < account["of"]:
-        return ""
-    refined = {space.embedder.name: space.embedder.fingerprint for space in spaces if space.leg.speed == "refined"}
-    return refined.get(account["model"], "")
 
 
 def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings) -> bool:

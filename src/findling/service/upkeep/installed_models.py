@@ -17,9 +17,19 @@ from findling.models.locating import locate, verified_sha256
 from findling.models.ports import Embedder, Reranker
 from findling.models.pulling import pull, writing_to
 from findling.models.remote.providers import is_remote_spec
-from findling.service.index.model_choice import choose_embedder, choose_reranker, find_model, models_home
+from findling.service.index.model_choice import (
+    MODELS,
+    choose_embedder,
+    choose_reranker,
+    choosing,
+    find_model,
+    models_home,
+    read_entry,
+    readers_of,
+)
 from findling.service.settings.settings import Settings
 from findling.stores.lock import WriteLock
+from findling.text.analysis.prose_languages import known_languages, spoken
 
 _PAIRS = Path(catalogue.__file__).with_name("data") / "pairs.json"
 """Three questions by language, each with an answer in other words."""
@@ -29,16 +39,19 @@ MODEL_SETTINGS = {"embedder": "semantic.model", "reranker": "rerank.model"}
 
 def list_models(settings: Settings, on_problem: Callable[[FindlingError], None]) -> list[dict[str, Any]]:
     """The models of the catalogue, where each is installed, and whether it is in use; a choice may have a problem."""
-    home, in_use = models_home(settings), set()
-    for setting in MODEL_SETTINGS.values():
-        if is_remote_spec(settings[setting]):
+    home, reads = models_home(settings), dict[str, str]()
+    readers = [(one.spec, ", ".join(one.languages)) for one in readers_of(settings)]
+    rest = "all other passages" if len(readers) > 1 else "all passages"
+    given = [(choosing(settings, spec), "semantic.model", languages or rest) for spec, languages in readers]
+    for chosen, setting, passages in (*given, (settings, "rerank.model", "questions with passages")):
+        if is_remote_spec(chosen[setting]):
             continue
         try:
-            files = find_model(settings, setting)
+            files = find_model(chosen, setting)
         except (ModelError, InvalidValueError) as error:
             on_problem(error)
         else:
-            in_use |= {files.card.name} if files is not None else set()
+            reads |= {files.card.name: passages} if files is not None else {}
     return [
         {
             "name": card.name,
@@ -49,7 +62,8 @@ def list_models(settings: Settings, on_problem: Callable[[FindlingError], None])
             "licence": card.licence,
             "languages": card.languages,
             "installed": _where(card, home),
-            "in_use": card.name in in_use,
+            "in_use": card.name in reads,
+            "reads": reads.get(card.name, ""),
         }
         for card in CATALOGUE
     ]
@@ -120,9 +134,13 @@ def _is_told_apart(rate: Callable[[str, list[str]], Sequence[float]], pairs: Seq
     return all(max(row) == row[number] > min(row) for number, row in enumerate(rated))
 
 
-def check_choice(name: str, settings: Settings) -> tuple[str, str]:
-    """The setting and the value that choose a model, once it has read a few texts. Raises ModelError."""
-    key = MODEL_SETTINGS["embedder"]
+def check_choice(name: str, settings: Settings) -> tuple[str, str | tuple[str, ...]]:
+    """The setting and the value that choose a model, or LANG:MODEL, once it has read a few texts. Raises ModelError."""
+    key, (language, colon, model) = MODEL_SETTINGS["embedder"], name.partition(":")
+    if colon and known_languages().intersection(spoken([language])):
+        own, _ = read_entry(name, "models use")
+        kept = [entry for entry in settings[MODELS] if read_entry(entry, settings.origin(MODELS))[0] != own]
+        return MODELS, (*kept, f"{language}:{check_choice(model, settings)[1]}")
     if name in ("auto", "none"):
         return key, name
     if is_remote_spec(name):

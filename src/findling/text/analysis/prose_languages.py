@@ -67,6 +67,31 @@ def spoken(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_names().get(code, code) for code in codes))
 
 
+@cache
+def known_languages() -> frozenset[str]:
+    """The names of the languages that texts are told to be in."""
+    return frozenset(_names().values())
+
+
+def reads(languages: str, text: str) -> bool:
+    """Whether languages, listed as in the field of a resource, hold one of a question; all do in other words.
+
+    A question may have words of another script among English ones. Where nothing tells its language, it is none of
+    those whose script tells.
+    """
+    from findling.text.analysis.wordpieces import is_foreign  # of 30,000 words; most callers list no language
+
+    known = set(languages.lower().split(", "))
+    if not known.issubset(known_languages()):
+        return True
+    apart = "".join(letter for letter in text if letter > "\u024f")
+    told = {*told_languages(text), *told_languages(apart)} - {"english"}
+    if not is_foreign(text):
+        told.add("english")
+    by_script = {pair.partition("=")[2] for pair in listed("scripts")}
+    return bool(known & told) if told else bool(known - by_script - {"english"})
+
+
 def names_of(languages: str) -> list[str]:
     """Every name and code of the languages that the field of a resource lists."""
     held = languages.split(", ")

@@ -9,6 +9,7 @@ import click
 from findling.domain.errors import FindlingError, InvalidValueError, UntrustedSettingError, UsageError
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.options import command_group, json_option
+from findling.service.index.model_choice import readers_of
 from findling.service.settings.setting_files import format_value, read_file, set_value, unset_value
 from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import (
@@ -134,6 +135,7 @@ def change_setting(key: str, value: Value, project: bool) -> None:
     """
     if project and get_setting(key).user_only:
         raise UntrustedSettingError(f"a project may not set {key}", hint=f"findling config set {key} VALUE")
+    readers_of(Settings().override({key: value}, "findling config"))
     file = _target_file(project)
     if project:
         refuse_raised({key: value}, load_settings(None), [key], str(file))

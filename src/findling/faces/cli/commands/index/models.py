@@ -27,20 +27,23 @@ def models() -> None:
 @json_option
 def _list(as_json: bool) -> int:
     """List the models that findling knows, and which are in use."""
-    from findling.service.upkeep.installed_models import MODEL_SETTINGS, list_models
+    from findling.service.upkeep.installed_models import list_models
 
     settings = load_settings()
     rows = list_models(settings, lambda error: note(error.message, error.hint))
+    shown = {name: settings[name] for name in ("semantic.model", "semantic.models", "rerank.model")}
     if as_json:
-        write_json({"models": rows, "settings": {setting: settings[setting] for setting in MODEL_SETTINGS.values()}})
+        write_json({"models": rows, "settings": shown})
         return 0
     for row in rows:
         mark = "*" if row["in_use"] else " "
         size = format_size(row["size"]) if row["size"] else ""
         facts = f"{row['kind']:9} {row['dimensions']:5} {size:>9}  {row['licence']:11} {row['languages']:16}"
-        write(f"{mark} {row['name']:22} {facts} {row['installed'] or '-'}\n")
-    for setting in MODEL_SETTINGS.values():
-        note(f"{setting} = {settings[setting]} ({settings.origin(setting)})")
+        reads = f", reads {row['reads']}" if row["reads"] else ""
+        write(f"{mark} {row['name']:22} {facts} {row['installed'] or '-'}{reads}\n")
+    for setting, value in shown.items():
+        told = ", ".join(value) or "none" if isinstance(value, tuple) else value
+        note(f"{setting} = {told} ({settings.origin(setting)})")
     return 0
 
 
@@ -86,7 +89,8 @@ def _add(file: str) -> int:
 def _use(name: str | None, tries: bool, as_json: bool) -> int:
     """Choose what reads for meaning, or try it.
 
-    NAME is a model, its folder, PROVIDER:MODEL, auto or none. With --try it may be left out: the model in use.
+    NAME is a model, its folder, PROVIDER:MODEL, auto or none. LANG:NAME chooses one for the passages of a language
+    alone, such as zh:bge-small-zh. With --try it may be left out: the model in use.
 
     Local models are opened once before, so that one that does not work is not chosen.
     """

@@ -87,6 +87,9 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
         percent = meaning["read"] * 100 // meaning["of"] if meaning["of"] else 100  # 100 only when nothing is left
         pace = format_pace(meaning["speed"], meaning["seconds_left"], ", ")
         now = f", read on in the background{pace}" if meaning["refining"] else ""
+        if len(meaning["readers"]) > 1:
+            each = ["{model} {read:,} of {of:,}, {passages}".format_map(one) for one in meaning["readers"]]
+            now += f": {'; '.join(each)}"
         host = f", at {meaning['sent_to']}" if meaning["sent_to"] else ""
         parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({percent}%{now}{host})")
         if meaning["withheld"]:

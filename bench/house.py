@@ -182,7 +182,7 @@ def hybrid_http(root: Path) -> dict[str, float]:
     with in_process(root, {"search.mode": "hybrid", "semantic.refine": "never"}) as (host, app):
         host.index()
         client = Client(app)
-        number = iter(range(10))
+        number = iter(range(20))
 
         def ask() -> None:
             # Another query each time: an answer that is kept is no search.
@@ -255,10 +255,10 @@ def shell_ratio(root: Path, rounds: int) -> dict[str, float]:
 
 
 def _traced(ask: Callable[[], None], trace: Trace) -> Trace:
-    """The shortest way of three: beside a question others run now and then, such as a look at what has changed."""
+    """The shortest way of eight: a question may look at what has changed, or have the model read what is unread."""
     ask()
     ways = []
-    for _ in range(3):
+    for _ in range(8):
         trace.calls, trace.deepest, trace.frames = Counter(), Counter(), 0
         with trace:
             ask()

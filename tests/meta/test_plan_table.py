@@ -31,10 +31,11 @@ ASKED = """
 import json, sys
 from findling.domain.errors import FindlingError
 from findling.domain.strangers import PROJECT_SETTINGS
+from findling.domain.values import plain
 from findling.faces.cli.main import cli, run
 from findling.faces.http.request.bodies import PlanBody, SearchBody, SearchParameters
 from findling.faces.mcp.tools.arguments import SearchArguments
-from findling.pipelines.retrieve.plan_files import plan_document, read_plan
+from findling.pipelines.retrieve.plan_files import read_plan
 from findling.service.settings.settings import plan_of
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.scope import request_with
@@ -50,7 +51,7 @@ print(json.dumps({
     "setting": [settings["search.novelty"], settings.origin("search.novelty").split()[0]],
     "profile": plan_of(settings, "mine").novelty,
     "project": "search.novelty" in PROJECT_SETTINGS,
-    "plan file": read_plan(plan_document(plan_of(settings))).novelty,
+    "plan file": read_plan(plain(plan_of(settings))).novelty,
     "refused": refused,
     "library": dict(request_with("q", {"novelty": 0.125}).changes),
     "http": [made.changes["novelty"], "novelty" in PlanBody.model_fields, "novelty" in SearchParameters.model_fields],

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS, FUSIONS, KNOBS, MODES, TYPOS, WORDS, Plan
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Phrase, Range, SearchRequest, Term
-from findling.pipelines.retrieve.plan_files import filters_document, plan_document, read_filters, read_plan
+from findling.domain.values import plain
+from findling.pipelines.retrieve.plan_files import filters_document, read_filters, read_plan
 from findling.pipelines.retrieve.query_planner import check_request
 from findling.service.settings.settings import PROFILES, Settings, plan_of
 from findling.service.workspace.scope import prepared
@@ -58,14 +59,14 @@ plans = st.builds(
 @no_deadline
 @given(plan=plans)
 def test_a_plan_comes_back_as_it_was(plan: Plan) -> None:
-    document = plan_document(plan)
+    document = plain(plan)
     assert list(document) == [field.name for field in fields(Plan)]
     assert read_plan(json.loads(json.dumps(document))) == plan
 
 
 def test_the_document_is_a_copy() -> None:
     plan = Plan(types=("memory",), weights={"title": 3.0})
-    document = plan_document(plan)
+    document = plain(plan)
     document["weights"]["title"] = 5.0
     document["types"].append("mail")
     document["mode"] = "keyword"
@@ -81,7 +82,7 @@ def test_what_is_not_there_has_its_default() -> None:
 def test_plans_of_all_profiles_come_back() -> None:
     for name in PROFILES:
         plan = plan_of(Settings(), name)
-        assert read_plan(json.loads(json.dumps(plan_document(plan)))) == plan
+        assert read_plan(json.loads(json.dumps(plain(plan)))) == plan
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_a_plan_has_the_same_bounds_in_a_file_and_in_a_request(name: str) -> Non
         values: dict[str, Anything] = {name: value}
         plan = Plan(**values)
         fits = rule.minimum <= value <= min(rule.maximum, 1e300)
-        for check in (check_plan, lambda plan: read_plan(plan_document(plan))):
+        for check in (check_plan, lambda plan: read_plan(plain(plan))):
             if fits:
                 check(plan)
             else:

@@ -111,20 +111,17 @@ def is_safe_path(path: str) -> bool:
 LONGEST_PATTERN = 500
 
 
-def checked_pattern(pattern: str | None, *, is_owner: bool, name: str = "exclude_pattern") -> str | None:
-    """A pattern that may be tried on every passage. Raises InvalidValueError for one that could take for ever.
+def checked_pattern(pattern: str, *, is_owner: bool, name: str = "exclude_pattern") -> None:
+    """Check a pattern that is to be tried on every passage. Raises InvalidValueError for one that could take for ever.
 
     An expression may compute for seconds before anything ends it. So from anybody but the owner it is taken only when
     there is one way to match it: a passage of 2,000 characters then takes a million steps at worst.
     """
-    if pattern is None or is_owner:
-        return pattern
-    if len(pattern) > LONGEST_PATTERN or not is_linear(pattern):
+    if not is_owner and (len(pattern) > LONGEST_PATTERN or not is_linear(pattern)):
         raise InvalidValueError(
             f"{name} holds what only the owner may use: repetitions, groups, alternatives or references",
             hint=r"use characters, ., [classes], ^, $, \b, \d, \w, \s, and (?i) at the beginning",
         )
-    return pattern
 
 
 def is_linear(pattern: str) -> bool:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg
-from findling.domain.queries import GROUPS, Node
+from findling.domain.queries import GROUPS, Filters, Node
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, Step
+from findling.domain.values import plain
 from findling.pipelines.answer.hits import judged_text
 from findling.pipelines.answer.rankings import (
     MOST_PASSAGES,
@@ -21,7 +22,7 @@ from findling.pipelines.answer.rankings import (
     joined_twins,
 )
 from findling.pipelines.retrieve.legs import SEMANTIC, Found, Retrievers
-from findling.pipelines.retrieve.plan_files import filters_document, plan_document
+from findling.pipelines.retrieve.plan_files import filters_document
 from findling.pipelines.retrieve.query_planner import WORDS, AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.text.analysis.analysis import word_terms
@@ -37,12 +38,12 @@ def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
     request, shape, weighing = question.request, question.route, found.weighing
     planned: dict[str, Any] = {
         "query": request.query,
-        "filters": filters_document(request.filters),
+        "filters": filters_document(request.filters) if request.filters != Filters() else {},
         "limit": request.limit,
         "offset": request.offset,
         "min_score": (request.plan or Plan()).min_score,
         "exclude_pattern": request.exclude_pattern,
-        "plan": plan_document(request.plan or Plan()),
+        "plan": plain(request.plan or Plan()),  # with its defaults, which may change
         "reading": question.reading,
         "because": question.because,
         "route": {name: getattr(shape, name) for name in _ROUTE} | {"complexity": round(shape.complexity, 3)},

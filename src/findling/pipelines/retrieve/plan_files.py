@@ -8,17 +8,11 @@ from typing import Any
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import KNOBS, Knob, Plan
 from findling.domain.queries import OFFERED, All, Filters, Node
-from findling.domain.values import LARGEST, Row, closest_name, fit, plain
-
-
-def plan_document(plan: Plan) -> dict[str, Any]:
-    """Every field of a plan, defaults included, so that it means the same when the defaults have changed."""
-    document: dict[str, Any] = plain(plan)
-    return document
+from findling.domain.values import LARGEST, Row, closest_name, fit
 
 
 def read_plan(document: Mapping[str, object]) -> Plan:
-    """The plan that `plan_document` wrote; a field that is not there has its default.
+    """The plan that `plain` wrote; a field that is not there has its default.
 
     Raises InvalidValueError for a field that a plan does not have, and for a value that does not fit.
     """

@@ -267,6 +267,8 @@ def judge_of(meaning: Meaning, text: str, notes: list[Degradation]) -> Reranker 
 
 
 def _reads(languages: str, text: str) -> bool:
+    if languages == "English":  # as most models: the lists of other languages are not looked at
+        return not _is_foreign(text)
     from findling.text.analysis.prose_languages import reads
 
     return reads(languages, text)

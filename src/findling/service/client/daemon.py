@@ -17,6 +17,7 @@ from findling import __version__
 from findling.domain.errors import DaemonError, InvalidValueError
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.results import SCHEMA_VERSION, Explanation, SearchAnswer
+from findling.domain.values import plain
 from findling.service.client.daemon_state import DaemonState, is_own_socket, read_state
 from findling.service.engine.background import Embedding
 from findling.service.settings.portable_settings import settings_document
@@ -168,9 +169,7 @@ def request_document(request: SearchRequest) -> dict[str, Any]:
 
         document["filters"] = filters_document(filters)
     if plan is not None:
-        from findling.pipelines.retrieve.plan_files import plan_document
-
-        document["plan"] = plan_document(plan)
+        document["plan"] = plain(plan)
     return document
 
 

@@ -322,15 +322,11 @@ class WorkspaceVectors:
         leg = self._or_note(notes, partial(self._opened, store, instant_embedder(), lacking))
         return [] if leg is None else [Space(leg, instant_embedder(), share=share)]
 
-    # Models
-
     def _reranker(self) -> Reranker | None:
         # One may be pulled while a daemon runs.
         if self._judge is None:
             self._judge = self._models.reranker(self._settings)
         return self._judge
-
-    # Legs
 
     def _opened(
         self, store: TruthStore, embedder: Embedder, lacking: dict[Embedder, bool], *, is_whole: bool = True

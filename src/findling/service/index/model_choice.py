@@ -337,6 +337,15 @@ class Readers:
         tried = [(one, or_problem(problems, partial(self.embedder, one.spec))) for one in self.at(store)]
         return [(one, model) for one, model in tried if model is not None]
 
+    def _earlier(self, fingerprint: str, chosen_by: str) -> Embedder | None:
+        """The model that made some vectors: one that is open, else the one that was chosen by this value."""
+        for model in self.embedders.values():
+            if model is not None and model.fingerprint == fingerprint:
+                return model
+        if fingerprint not in self.embedders:
+            self.embedders[fingerprint] = self._models.earlier(self._settings, chosen_by, fingerprint)
+        return self.embedders[fingerprint]
+
     def whole(self, store: TruthStore) -> frozenset[str]:
         """The fingerprints of the models once each has read its share; none before that, and without chunks."""
         opened = self.opened(store, [])
@@ -365,10 +374,9 @@ class Readers:
         for fingerprint in store.coverages() if covered < chunks else ():
             others = self.coverage(store, fingerprint, share)[0]
             if others and fingerprint != chosen.fingerprint and (chosen_by := store.get_meta(CHOSEN_BY + fingerprint)):
-                if fingerprint not in self.embedders:
-                    self.embedders[fingerprint] = self._models.earlier(self._settings, chosen_by, fingerprint)
+                earlier = self._earlier(fingerprint, chosen_by)
                 # A provider that is not chosen any more is sent nothing, not even a query.
-                if (earlier := self.embedders[fingerprint]) is not None and earlier.in_process:
+                if earlier is not None and earlier.in_process:
                     serving.append((earlier, others))
         serving.sort(key=lambda one: -one[1])
         return serving[:1] if serving[0][1] >= chunks else [one for one in serving if one[1]] or serving

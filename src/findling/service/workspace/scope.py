@@ -59,6 +59,8 @@ class Scoped(NamedTuple):
 
     def account(self) -> dict[str, Any]:
         """The filters as they were asked for, and the part of the root that was searched."""
+        if self.filters == Filters():  # as most
+            return {"filters": {}, "within": self.request.within}
         from findling.pipelines.retrieve.plan_files import filters_document
 
         return {"filters": filters_document(self.filters), "within": self.request.within}

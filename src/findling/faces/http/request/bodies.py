@@ -143,7 +143,8 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
             raise InvalidValueError(f"{twice[0]} is there twice", hint=f"leave out {twice[0]} or plan.{twice[0]}")
         values = {name: getattr(self, name) for name in _OF_REQUEST}
         values["facets"] = tuple(dict.fromkeys([*self.facets, *(("file",) if self.all else ())]))
-        values["exclude_pattern"] = checked_pattern(self.exclude_pattern, is_owner=caller.is_owner)
+        if self.exclude_pattern is not None:
+            checked_pattern(self.exclude_pattern, is_owner=caller.is_owner)
         request = SearchRequest(query=query, filters=filters, changes={**given, **planned}, **values)
         return PlacedRequest(request, self.workspace)
 

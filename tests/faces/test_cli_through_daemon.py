@@ -511,7 +511,7 @@ def test_a_model_that_has_not_read_everything_has_not_read_100_percent() -> None
     answer = SearchAnswer(query="q", understood_as="q", hits=(), total=0, strategy="hybrid", meaning=meaning)
     assert _unread(answer).startswith("minilm has read 99% of")
     account = {"instant": False, "refining": False, "reranker": "none", "problems": [], "read": 9991, "of": 10000}
-    account |= {"withheld": 0, "speed": 0.0, "seconds_left": None, "waiting": ""}
+    account |= {"withheld": 0, "speed": 0.0, "seconds_left": None, "waiting": "", "readers": []}
     assert "(99%)" in _describe_meaning({**meaning, **account})
     assert "findling refine reads the rest" in _describe_meaning({**meaning, **account})
     assert "(100%)" in _describe_meaning({**meaning, **account, "read": 10000})

@@ -9,6 +9,7 @@ from functools import cache
 from unicodedata import name
 
 from findling.text.analysis.analysis import index_form
+from findling.text.analysis.scripts import compiled
 from findling.text.analysis.stemming import function_words, languages_by_word, listed
 
 PROSE = frozenset(
@@ -26,6 +27,8 @@ _LEAST, _AHEAD, _SHARE = 2, 1.3, 4
 
 _WHOLE = 840
 """The share of a word in its only language: what up to eight languages divide, and 78 times 16 bits."""
+
+_NOT_LATIN = "[^\x00-\u024f]"
 
 _CODE = re.compile("[A-Za-z]{2,3}(?:[-_][A-Za-z0-9_-]+)?")
 
@@ -146,10 +149,11 @@ def _shares() -> tuple[dict[str, int], list[str], list[tuple[int, frozenset[str]
 
 def _told_by_script(sample: str) -> str:
     """The language that is the only one of its script here, or an empty text."""
-    letters = [letter for letter in sample if letter.isalpha()]
-    scripts = Counter(name(letter, "").partition(" ")[0] for letter in letters if letter > "\u024f")
-    if 2 * scripts.total() <= len(letters):
+    apart = [letter for letter in compiled(_NOT_LATIN).findall(sample) if letter.isalpha()]
+    letters = sum(map(str.isalpha, sample)) if apart else 0
+    if 2 * len(apart) <= letters:
         return ""
+    scripts = Counter(name(letter, "").partition(" ")[0] for letter in apart)
     alone = dict(pair.split("=") for pair in listed("scripts"))
     kana = scripts["HIRAGANA"] + scripts["KATAKANA"]
-    return alone.get("HIRAGANA" if 20 * kana > len(letters) else scripts.most_common(1)[0][0], "")
+    return alone.get("HIRAGANA" if 20 * kana > letters else scripts.most_common(1)[0][0], "")

@@ -35,7 +35,7 @@ class Remembered(dict[_Key, _Value]):
         return value
 
 
-_OTHERS = 3
+_NOT_LATIN, _OTHERS = "[^\x00-\u024f\u1e00-\u1eff]", 3
 """A text with so many letters for one that is not Latin has too few of those."""
 
 LONGEST_WORD = 128
@@ -208,8 +208,9 @@ def has_other_letters(text: str) -> bool:
     """Whether a third of the letters of a text are not Latin."""
     if text.isascii():
         return False
-    letters = [letter for letter in text if letter.isalpha()]
-    return _OTHERS * sum(letter > "\u024f" and not "\u1e00" <= letter <= "\u1eff" for letter in letters) > len(letters)
+    # Signs first: of most texts a dash is left. Letter by letter an index run took 1.2 times as long.
+    others = sum(map(str.isalpha, compiled(_NOT_LATIN).findall(text)))
+    return others > 0 and _OTHERS * others > sum(map(str.isalpha, text))
 
 
 def is_emoji(character: str) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.text.analysis.analysis import phrase_terms
-from findling.text.analysis.scripts import Remembered, has_other_letters
+from findling.text.analysis.scripts import Remembered, compiled, has_other_letters
 from findling.text.analysis.stemming import (
     by_word,
     is_function_word,
@@ -131,12 +131,13 @@ def is_foreign_passage(text: str) -> bool:
     begin = text[:_READ]
     if has_other_letters(begin):
         return True
-    words = set(begin.lower().split())
-    english = len(words & telling_words()["english"])
+    spoken = begin.lower().split()
+    english = len(telling_words()["english"].intersection(spoken))
     if english > _SURE:
         return False
+    words = set(spoken)
     if not begin.isascii():
-        accented = sum(not letter.isascii() and letter.isalpha() for letter in begin)
+        accented = sum(map(str.isalpha, compiled(_NOT_ASCII).findall(begin)))
         if english < _FEW and _ACCENTED * accented >= len(begin):
             return True
         words.update(phrase_terms(begin))
@@ -181,6 +182,8 @@ _NEEDED, _PART = 4, 12
 
 _SMALL_WORDS, _CROWDED = 3, 6
 """The same for small words of any length, where none is English."""
+
+_NOT_ASCII = "[^\x00-\x7f]"
 
 _SURE, _FEW, _ACCENTED = 8, 2, 50
 """English small words that need no other look, those that names with accents outvote, and signs for one accent."""

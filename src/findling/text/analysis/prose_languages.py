@@ -10,7 +10,7 @@ from unicodedata import name
 
 from findling.text.analysis.analysis import index_form
 from findling.text.analysis.scripts import compiled
-from findling.text.analysis.stemming import function_words, languages_by_word, listed
+from findling.text.analysis.stemming import function_words, languages_by_word, listed, small_words
 
 PROSE = frozenset(
     "asciidoc doc docx epub html latex mail markdown mdx msg opendocument org pdf ppt pptx roff rst rtf subtitles "
@@ -119,6 +119,8 @@ def _told(sample: str) -> str:
         return alone
     shares, names, signs = _shares()
     heard = shares.keys() & index_form(sample).split()
+    if _is_surely_english(heard):
+        return "english"
     weights = memoryview(sum([shares[term] for term in heard]).to_bytes(2 * len(names), "little")).cast("H").tolist()
     letters = frozenset("" if sample.isascii() else sample)
     for column, shown in signs:
@@ -130,6 +132,23 @@ def _told(sample: str) -> str:
         weight >= _AHEAD * max(weights) and sum([shares[term] >> 16 * best & 0xFFFF > 0 for term in heard]) >= _LEAST
     )
     return names[best] if is_told else ""
+
+
+def _is_surely_english(heard: set[str]) -> bool:
+    """Whether no other language can come near: a fifth of the time of all sums, and no other answer.
+
+    A word that English shares counts as much for it as for the other, at most half of one that is English alone.
+    """
+    own, alone = _english()
+    telling, english = len(heard & alone), len(heard & own)
+    return telling >= _LEAST and telling >= (_AHEAD - 1) / 2 * (english - telling) + _AHEAD * (len(heard) - english)
+
+
+@cache
+def _english() -> tuple[frozenset[str], frozenset[str]]:
+    """The small words of English, and those that no other language has."""
+    own = small_words("english")[0]
+    return own, frozenset(word for word in own if len(languages_by_word()[word]) == 1)
 
 
 @cache

@@ -131,11 +131,11 @@ def is_foreign_passage(text: str) -> bool:
     begin = text[:_READ]
     if has_other_letters(begin):
         return True
-    spoken = begin.lower().split()
-    english = len(telling_words()["english"].intersection(spoken))
-    if english > _SURE:
+    words = set(begin.lower().split())
+    english = len(words & telling_words()["english"])
+    # Most passages end here; what follows takes as long again.
+    if english > _SURE or (english and begin.isascii() and len(words & _telling_others()) <= english):
         return False
-    words = set(spoken)
     if not begin.isascii():
         accented = sum(map(str.isalpha, compiled(_NOT_ASCII).findall(begin)))
         if english < _FEW and _ACCENTED * accented >= len(begin):
@@ -163,6 +163,11 @@ def _most_of_another(words: Collection[str], known: Mapping[str, Sequence[str]])
     # A handful: to ask each of 43 languages for them took an eighth of a page of 100 hits.
     said = Counter(chain.from_iterable(map(known.__getitem__, known.keys() & words)))
     return max([count for language, count in said.items() if language != "english"], default=0)
+
+
+@cache
+def _telling_others() -> frozenset[str]:
+    return frozenset().union(*[words for language, words in telling_words().items() if language != "english"])
 
 
 @cache

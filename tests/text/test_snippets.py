@@ -96,6 +96,23 @@ def test_small_words_and_what_is_said_already_do_not_choose_the_line() -> None:
     assert numbers(snippet(text, 1, spans, max_lines=1)) == [1]
 
 
+def test_lines_begin_behind_a_title_that_stands_above_them() -> None:
+    """A title, its rule and its label held the words of the question too, and took the first lines of its snippet."""
+    title = "Rye bread\n=========\n\n"
+    text = f".. _rye-bread:\n\n{title}Rye bread bakes for 25 minutes.\n" + f"{X}\n" * 9
+    said = {plain_line("Rye bread")}
+    lines = snippet(text, 1, spans_of(text, "rye", "Rye", "bread"), telling=Telling(said=said))
+    assert lines[0].text == "Rye bread bakes for 25 minutes."
+    assert snippet(title + X * 9, 1, spans_of(title, "bread"), telling=Telling(said=said))[0].text == "Rye bread"
+
+
+def test_a_sentence_answers_rather_than_a_label_with_the_same_words() -> None:
+    text = f"bread_oven_heat: bread, oven\n{X * 4}\n\n{X}\nThe bread is put into the oven when it is hot."
+    spans = spans_of(text, "bread", "oven")
+    assert numbers(snippet(text, 1, spans, max_lines=1)) == [5]
+    assert JudgedText(text, spans).answer() > 1.0
+
+
 def test_meaning_chooses_where_words_do_not() -> None:
     text = f"apple pie\n{X * 4}\nthe oven is hot\n{X}\napple tart"
     near = {"the oven is hot": 0.9}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from findling.domain.resources import Chunk
 from findling.domain.results import Line
-from findling.text.analysis.lines import MOST_SHOWN, LineIndex, is_prose, sentences_in
+from findling.text.analysis.lines import FEW_WORDS, MOST_SHOWN, LineIndex, is_prose, sentences_in
 
 if TYPE_CHECKING:
     from findling.text.chunking.windows import Span
@@ -72,6 +72,10 @@ by words. Simulated with shares of 1.4, 2 and 4, the half that chose it has .301
 _NEAR = 0.5
 """The worth of a cosine of 1 in words: half as much as all words of the query."""
 
+_WORDED = 0.1
+"""The share of all words that more than a few words are worth, whichever they are: a label, a setting or a cell has the
+words that were asked for and answers nothing. Of 131 answers in long documents 79 were in sight without it, now 83."""
+
 _BESIDE, _AGAIN = 0.3, 0.5
 """Shares of all words that a sentence beside the shown ones gains, and that a word keeps which is shown already."""
 
@@ -96,11 +100,11 @@ _NO_WORTH: Mapping[str, int] = {}
 
 
 def plain_line(text: str) -> str:
-    """A line without the signs that make a heading or an entry of a list of it, to be compared with others."""
-    return " ".join(text.strip(_SIGNS).casefold().split())
+    """A line without the signs that make a heading, a label or an entry of it, to be compared with others."""
+    return " ".join(text.translate(_SIGNS).casefold().split())
 
 
-_SIGNS = "#=*-_> \t"
+_SIGNS = str.maketrans(dict.fromkeys("#=*-_>:", " "))
 
 
 class JudgedText:
@@ -124,9 +128,12 @@ class JudgedText:
                 self._worth[place][term] = units[term]
         self._all = sum(units.values()) or 1
         self._longest_said = max(map(len, telling.said), default=0) + 8
-        for place in [one for one in self._worth if self._is_said(one) or self._is_aside(one)]:
+        self._said = {one for one in self._worth if self._is_said(one)}
+        for place in [one for one in self._worth if one in self._said or self._is_aside(one)]:
             self._worth[place] = {term: worth // _SAID for term, worth in self._worth[place].items()}
         self._near = self._nearness() if telling.nearness is not None else {}
+        ends, told = self.sentences.ends, {*self._worth, *self._near}
+        self._worded = {one for one in told if text.count(" ", starts[one], ends[one] - 1) > FEW_WORDS}
 
     def show(self, first_line: int, max_lines: int = 3, context: int = 0) -> tuple[tuple[Line, ...], int]:
         """The sentences that tell most, each whole, and the number of the line that tells most; a small text whole.
@@ -169,13 +176,18 @@ class JudgedText:
         """The value of each sentence that tells something: its share of all words of the query, and its meaning."""
         most = sum(map(self._telling.units, self._telling.weights)) or self._all
         words = {place: sum(self._worth.get(place, _NO_WORTH).values()) / most for place in {*self._worth, *self._near}}
-        return {place: told + _NEAR * self._near.get(place, 0.0) for place, told in words.items()}
+        return {
+            place: told + _NEAR * self._near.get(place, 0.0) + _WORDED * (place in self._worded)
+            for place, told in words.items()
+        }
 
     def _choice(self, max_lines: int) -> list[range]:
         """The sentences to show: the stretch of lines that tells most, and what else tells much and has room."""
         last = len(self.sentences.starts) - 1
         nearest = sorted(self._near, key=lambda place: (-self._near[place], place))[:max_lines]
-        stretches = [self._stretch(top, max_lines) for top in sorted({*self._worth, *nearest}) or [0]]
+        told = sorted({*self._worth, *nearest}) or [0]
+        tops = [place for place in told if place not in self._said] or told
+        stretches = [self._stretch(top, max_lines) for top in tops]
         best = max(stretches, key=self._value)
         while best.stop > last and best.start and self._has_room([range(best.start - 1, best.stop)], max_lines):
             best = range(best.start - 1, best.stop)
@@ -262,7 +274,8 @@ class JudgedText:
                 own, count = self._worth[place], count + self._counts[place]
                 held = {**own, **{term: max(worth, own.get(term, 0)) for term, worth in held.items()}} if held else own
         # Sums that differ by the order of their parts are the same.
-        return round(sum(held.values()) / self._all + _NEAR * near, 6), count
+        worded = 0.0 if self._worded.isdisjoint(run) else _WORDED
+        return round(sum(held.values()) / self._all + _NEAR * near + worded, 6), count
 
     def _without_ends(self, run: range) -> range:
         """The run without a fence at its end, or a closing one at its start, that fences nothing of it."""
@@ -290,7 +303,7 @@ class JudgedText:
 
     def _nearness(self) -> dict[int, float]:
         """Similarity of sentences to the query: of those that hold most words of it, and of others."""
-        told = {place: sum(held.values()) for place, held in self._worth.items() if not self._is_said(place)}
+        told = {place: sum(held.values()) for place, held in self._worth.items() if place not in self._said}
         judged = sorted(told, key=lambda place: (-told[place], place))[:_MOST_JUDGED]
         places = range(len(self.sentences.starts))
         others = (place for place in places if place not in self._worth and not self._is_said(place))

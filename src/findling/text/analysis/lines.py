@@ -78,7 +78,7 @@ def with_plain_breaks(text: str) -> str:
     return text.replace("\r\n", " \n").replace("\r", "\n")
 
 
-_FEW_WORDS = 4
+FEW_WORDS = 4
 """Spaces that a sentence of prose, and a line that is wrapped, have more of."""
 
 _WRAPPED = 45
@@ -132,7 +132,7 @@ class SentencePlaces(NamedTuple):
 
 def sentences_in(text: str) -> SentencePlaces:
     """The sentences of a text; one goes on in the next line where a long line does not end it."""
-    limits = _WRAPPED, _FEW_WORDS, MOST_SHOWN
+    limits = _WRAPPED, FEW_WORDS, MOST_SHOWN
     return _sentences_of(text) if native is None else SentencePlaces(*native.sentences(text, *limits))
 
 
@@ -158,11 +158,11 @@ def _sentences_of(text: str) -> SentencePlaces:
                 begin, first, first_row, top = after, number, row, after if is_long else start
             found.append((begin, end, first, number, first_row, row, top, at - 1))
         ended = plain.rstrip(_QUOTES)
-        goes_on = len(ended) >= _WRAPPED and ended.count(" ") > _FEW_WORDS and ended[-1] not in _ENDS
+        goes_on = len(ended) >= _WRAPPED and ended.count(" ") > FEW_WORDS and ended[-1] not in _ENDS
     return SentencePlaces(*([one[at] for one in found] for at in range(len(SentencePlaces._fields))))
 
 
 def is_prose(sentence: str) -> bool:
     """Whether it is a sentence with an end and more than a few words."""
     plain = sentence.rstrip().rstrip(_QUOTES)
-    return plain[-1:] in _STOPS and not _is_entry(plain) and plain.count(" ") > _FEW_WORDS
+    return plain[-1:] in _STOPS and not _is_entry(plain) and plain.count(" ") > FEW_WORDS

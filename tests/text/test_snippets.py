@@ -171,6 +171,14 @@ def test_an_entry_of_a_list_goes_on_with_no_sentence(entry: str) -> None:
     assert len(sentences_in(text).starts) == 2
 
 
+def test_a_sentence_that_stands_twice_is_shown_once() -> None:
+    """Pages that hold the text of their tabs twice showed both."""
+    again = "A pear that is ripe may be eaten at once."
+    text = f"Pears and plums are sold here on Mondays.\n{again}\n" + f"{X}\n" * 9 + f"{again}\n"
+    lines = snippet(text, 1, spans_of(text, "Pear", "plum", "pear", "ripe"))
+    assert [line.text for line in lines].count(again) == 1
+
+
 def test_a_sentence_elsewhere_is_shown_beside_the_best_lines() -> None:
     text = "Pears and plums are sold here on Mondays.\n" + f"{X}\n" * 9 + "A pear that is ripe may be eaten at once.\n"
     spans = spans_of(text, "Pear", "plum", "pear", "ripe")

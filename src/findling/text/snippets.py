@@ -101,10 +101,10 @@ _NO_WORTH: Mapping[str, int] = {}
 
 def plain_line(text: str) -> str:
     """A line without the signs that make a heading, a label or an entry of it, to be compared with others."""
-    return " ".join(text.translate(_SIGNS).casefold().split())
+    return " ".join(text.replace("-", " ").replace("_", " ").strip(_SIGNS).casefold().split())
 
 
-_SIGNS = str.maketrans(dict.fromkeys("#=*-_>:", " "))
+_SIGNS = "#=*>: \t"
 
 
 class JudgedText:
@@ -197,10 +197,12 @@ class JudgedText:
         # In code nothing is prose: the cheapest test comes first.
         prose = [one for one in others if is_prose(self.sentences.text(self._text, one)) and not self._is_said(one)]
         further = {place: value for place in prose if (value := self._further(place, best, held)) >= _MORE}
+        shown = {self.sentences.text(self._text, place).strip() for place in best}
         for place in sorted(further, key=lambda place: (-further[place], place)):
-            more = _joined(runs, place)
-            if len(more) < 3 and self._has_room(more, room):
+            more, text = _joined(runs, place), self.sentences.text(self._text, place).strip()
+            if len(more) < 3 and text not in shown and self._has_room(more, room):
                 runs = more
+                shown.add(text)
         return [self._without_ends(run) for run in runs]
 
     def _best_line(self, runs: Sequence[range]) -> int:

@@ -98,6 +98,13 @@ class Graph:
         return self.node("MatMulIntegerToFloat", given, f"{name}_product", MICROSOFT)
 
     def embedded(self) -> str:
+        rows = self.rows()
+        self.fitted["places"] = self.fitted["places"][None]
+        self.node("Shape", ["input_ids"], "count", start=1, end=2)
+        places = self.node("Slice", [self.float_constant("places"), "first", "count", "second"], "own_places")
+        return self.normed(rows, places, "norm")
+
+    def rows(self) -> str:
         """The rows of the tokens, 4 bits a number: the lower half of a byte belongs to the first 192 numbers."""
         self.constant("table", self.fitted["table"], "uint8")
         self.node("Gather", ["table", "input_ids"], "packed")
@@ -109,11 +116,7 @@ class Graph:
         self.constant("table_scale", self.fitted["table_scale"], "float16")
         self.node("Gather", ["table_scale", "input_ids"], "row_scales_16")
         self.node("Cast", ["row_scales_16"], "row_scales", to=TensorProto.FLOAT)
-        self.node("Mul", ["centred", "row_scales"], "rows")
-        self.fitted["places"] = self.fitted["places"][None]
-        self.node("Shape", ["input_ids"], "count", start=1, end=2)
-        places = self.node("Slice", [self.float_constant("places"), "first", "count", "second"], "own_places")
-        return self.normed("rows", places, "norm")
+        return self.node("Mul", ["centred", "row_scales"], "rows")
 
     def halved(self, states: str, layer: int) -> str:
         """The means of neighbouring tokens; the last of an odd count stays as it is."""

@@ -41,7 +41,10 @@ def read_weights(source: Path) -> dict[str, Array]:
     makers = {output: node for node in graph.node for output in node.output}
 
     def value(name: str) -> Array | None:
-        """An array, also one that the graph makes of 8-bit numbers by a cast and a scale."""
+        """An array, also one that the graph makes of 8-bit numbers by a cast and a scale, or stores with one scale."""
+        if (base := name.removesuffix("_quantized")) != name and name in stored:
+            zero, scale = (stored[f"{base}_{part}"].astype(np.float32) for part in ("zero_point", "scale"))
+            return np.asarray((stored[name].astype(np.float32) - zero) * scale)
         if name in stored:
             return stored[name].astype(np.float32)
         node = makers.get(name)
@@ -55,7 +58,10 @@ def read_weights(source: Path) -> dict[str, Array]:
         bias = next((name for name in node.input if name.endswith(".bias") and name in stored), None)
         if node.op_type == "Add" and bias is not None:
             product = makers.get(next(name for name in node.input if name != bias))
-            if product is not None and product.op_type == "MatMul" and (matrix := value(product.input[1])) is not None:
+            while product is not None and product.op_type in ("Mul", "Cast"):
+                product = makers.get(product.input[0])
+            is_product = product is not None and product.op_type in ("MatMul", "MatMulInteger")
+            if product is not None and is_product and (matrix := value(product.input[1])) is not None:
                 weights[bias.replace(".bias", ".weight")] = matrix.T
         if (
             node.op_type == "Gather"

@@ -43,8 +43,8 @@ def read_weights(source: Path) -> dict[str, Array]:
     def value(name: str) -> Array | None:
         """An array, also one that the graph makes of 8-bit numbers by a cast and a scale, or stores with one scale."""
         if (base := name.removesuffix("_quantized")) != name and name in stored:
-            zero, scale = (stored[f"{base}_{part}"].astype(np.float32) for part in ("zero_point", "scale"))
-            return np.asarray((stored[name].astype(np.float32) - zero) * scale)
+            zero_point, step = (stored[f"{base}_{part}"].astype(np.float32) for part in ("zero_point", "scale"))
+            return np.asarray((stored[name].astype(np.float32) - zero_point) * step)
         if name in stored:
             return stored[name].astype(np.float32)
         node = makers.get(name)

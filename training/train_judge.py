@@ -302,7 +302,7 @@ def fit(
         step += 1
         if step % 25 == 0 and time.time() - said_at > max(2.0, limit / 15):
             said_at = time.time()
-            say(f"{name} {part:4.0%} step {step} loss {float(loss):.4f} error {float(near):.3f}")
+            say(f"{name} {part:4.0%} step {step} loss {float(loss.detach()):.4f} error {float(near.detach()):.3f}")
         if part > 0.3 and time.time() - kept_at > 90:
             kept_at = time.time()
             np.savez(options.out / f"{name}.npz", **model.packed())

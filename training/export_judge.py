@@ -4,7 +4,7 @@
     python training/export_judge.py --table-of READER.onnx reader-table.npz
 
 The file takes the tokens of one pair and their kinds, and gives one logit. A judge fitted with the words of the reader
-needs them: `--words` puts a reference to the reader's file, which must lie beside it as `reader.onnx`.
+needs them: `--words` puts a reference to the reader's file, which must lie beside it. It is then called `judge.onnx`.
 With DATA it is held against the teacher's labels, and timed with ten pairs of 128 tokens.
 """
 
@@ -48,15 +48,14 @@ def main() -> None:
         fitted |= words_of(options.words)
     model = JudgeGraph(fitted, options.words).model()
     options.folder.mkdir(parents=True, exist_ok=True)
-    (options.folder / "model.onnx").write_bytes(model)
-    if options.words:
-        (options.folder / "reader.onnx").write_bytes(options.words.read_bytes())
-    if options.tokenizer:
-        (options.folder / "tokenizer.json").write_bytes(options.tokenizer.read_bytes())
+    file = options.folder / ("judge.onnx" if options.words else "model.onnx")
+    file.write_bytes(model)
+    if options.words and options.words.parent.resolve() != options.folder.resolve():
+        (options.folder / options.words.name).write_bytes(options.words.read_bytes())
     sha256 = hashlib.sha256(model).hexdigest()
     card = {
         "name": options.folder.name,
-        "file": "model.onnx",
+        "file": file.name,
         "sha256": sha256,
         "dimensions": DIMENSIONS,
         "max_tokens": LONGEST,
@@ -65,9 +64,11 @@ def main() -> None:
         "languages": "English",
         "kind": "reranker",
     }
-    (options.folder / "findling-model.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+    if options.tokenizer:  # else it is packaged, and its card stands in the catalogue
+        (options.folder / "tokenizer.json").write_bytes(options.tokenizer.read_bytes())
+        (options.folder / "findling-model.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
     print(f"{len(model):,} bytes, sha256 {sha256}")
-    measure(options.folder / "model.onnx", options.data, options.labels)
+    measure(file, options.data, options.labels)
 
 
 def words_of(reader: Path) -> dict[str, Array]:
@@ -161,7 +162,11 @@ class JudgeGraph(Graph):
         if self.words is None or name not in SHARED:
             return tensor
         place = self.words.read_bytes().index(tensor.raw_data)
-        for key, number in (("location", "reader.onnx"), ("offset", str(place)), ("length", str(len(tensor.raw_data)))):
+        for key, number in (
+            ("location", self.words.name),
+            ("offset", str(place)),
+            ("length", str(len(tensor.raw_data))),
+        ):
             tensor.external_data.add(key=key, value=number)
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
+from findling.text.analysis import prose_languages
 from findling.text.analysis.prose_languages import languages_of, names_of, spoken, told_languages
+from findling.text.analysis.stemming import function_words
 
 TEXTS = {
     "english": "The backup of the database runs each night, and it is kept on the server for a week.",
@@ -22,6 +26,21 @@ TEXTS = {
 @pytest.mark.parametrize(("language", "text"), TEXTS.items())
 def test_a_sentence_tells_its_language(language: str, text: str) -> None:
     assert told_languages(text) == (language,)
+
+
+def test_the_look_at_english_alone_tells_what_all_sums_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends early for most samples, so it may never end with another answer."""
+    draw, words = random.Random(7), {name: own[:60] for name, (own, _) in function_words().items()}
+    samples = [
+        " ".join([*draw.choices(words["english"], k=draw.randrange(14)), *draw.choices(others, k=draw.randrange(14))])
+        for others in words.values()
+        for _ in range(40)
+    ]
+    early = [told_languages(sample) for sample in samples]
+    taken = sum(prose_languages._is_surely_english(set(sample.split())) for sample in samples)
+    monkeypatch.setattr(prose_languages, "_is_surely_english", lambda heard: False)
+    assert [told_languages(sample) for sample in samples] == early
+    assert 100 < taken < len(samples) / 2
 
 
 def test_a_text_in_two_languages_has_both() -> None:
